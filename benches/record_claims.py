@@ -27,7 +27,7 @@ import dpcore
 from dpcore.bounds import BOUNDS, limits
 from dpcore.claims import GDP, RDP, ZCDP, Claim
 from dpcore.claims.trade_off import choose_refutable_pair
-from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, record_opposing_gradients
+from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, make_opposing_record
 from dpcore.records import Counts
 from dpcore.training import audit_step
 
@@ -192,7 +192,7 @@ def record_steps(seeds: int) -> Iterator[str]:
     yield "| --- | ---: | ---: |"
     rng = np.random.default_rng(FIRST_SEED)
     rows = np.column_stack([5.0 * rng.normal(size=(31, 20)), rng.random(31) < 0.5])
-    batch = np.concatenate([record_opposing_gradients(rows)[None], rows])
+    batch = np.concatenate([make_opposing_record(rows)[None], rows])
     for fault in FAULTS:
         if fault in (POISSON, FIXED):
             continue  # How batches are drawn shows in no step of one batch.

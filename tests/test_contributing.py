@@ -426,7 +426,7 @@ Nothing else is counted.
 from dataclasses import dataclass
 import numpy as np
 from .base import SEED, Column, Settings, align_columns, setting
-from .drawing import make_canvas
+from .drawing import empty_figure
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "toy-coin"
@@ -455,7 +455,7 @@ class Result(Tabled):
     def to_dict(self):
         return self.make_record(shares=list(self.shares))
     def plot(self, ax=None):
-        return make_canvas(2.0, ax)
+        return empty_figure(2.0, ax)
 '''
 
 

@@ -339,7 +339,7 @@ def surround_noise(**steps):
 
 def test_inputs_that_a_clip_makes_one(monkeypatch):
     """Two points on one ray: clipped they agree in the reals, if not in the last bit."""
-    monkeypatch.setattr(exact, "is_native", lambda mechanism: True)
+    monkeypatch.setattr(exact, "can_core_draw", lambda mechanism: True)
     clipping, differ = surround_noise(clip=mechanisms.ClipStep("l2", 1.0)), 0
     for factor in np.linspace(2.0, 9.0, 50):
         x = np.array([0.3, 0.7, 1.1]) * 3.1
@@ -351,7 +351,7 @@ def test_inputs_that_a_clip_makes_one(monkeypatch):
 
 
 def test_a_factor_scales_the_end(monkeypatch):
-    monkeypatch.setattr(exact, "is_native", lambda mechanism: True)
+    monkeypatch.setattr(exact, "can_core_draw", lambda mechanism: True)
     halved = surround_noise(factor=0.5)
     assert "below 2 in entry 0" in explain_infinite_loss(halved, Pair([1.0], [4.0]))
 

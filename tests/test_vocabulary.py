@@ -45,7 +45,7 @@ FOUND = {
     "Group", "Inference", "Measured", "OfAttribute", "Leakage", "TextLoss",
     "WordCalibration",
     # Of one argument or two, given by place.
-    "event_of", "is_native", "member_strategy", "pair_strategy", "named", "usual",
+    "event_of", "can_core_draw", "member_strategy", "pair_strategy", "named", "usual",
     "word_vectors", "words_of", "split_words",
     "batch_or_epoch", "epsilon_of", "title_of", "loss",
 }  # fmt: skip

@@ -20,8 +20,8 @@ import numpy as np
 from . import _core
 from .errors import instance, mistyped
 from .events import Vote
-from .mechanisms.declarations import is_native
-from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_tails
+from .mechanisms.declarations import can_core_draw
+from .mechanisms.native import ClipStep, Logs, Native, facts_about_noise, log_complement, log_tails
 from .pairs import distance
 from .records import Pair, pair_of
 from .report.shown import Shown
@@ -114,7 +114,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
     """
     if isinstance(mechanism, type):
         raise mistyped("mechanism", "a mechanism", mechanism)
-    if not is_native(mechanism):
+    if not can_core_draw(mechanism):
         return None
     pair = pair_of(pair)
     vote = Vote.between(pair)
@@ -225,7 +225,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
         True
     """
     instance("pair", pair, Pair)
-    if not is_native(mechanism) or distance(pair, "linf") == 0.0:
+    if not can_core_draw(mechanism) or distance(pair, "linf") == 0.0:
         return None
     x, x_prime = (np.asarray(side, dtype=np.float64) for side in (pair.x, pair.x_prime))
     steps = mechanism.steps(x.size)
@@ -238,7 +238,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     near = 0.0 if steps.clip is None else _CLIP_ROUNDING * steps.clip.radius
     if abs(float(x[entry]) - float(x_prime[entry])) <= near:
         return None
-    law = law_of(steps.noise)
+    law = facts_about_noise(steps.noise)
     if law.blind or law.support is None:
         return None
     low, high = law.support(steps.noise)
@@ -275,7 +275,7 @@ def _explain_one_sided_noise(
 def _log_p_vote_and_not(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
     steps = mechanism.steps(vote.threshold.size)
     centre = _clip_input_to_norm_ball(np.asarray(x, dtype=np.float64), steps.clip)
-    if law_of(steps.noise).blind:
+    if facts_about_noise(steps.noise).blind:
         centre = np.zeros_like(centre)
     with np.errstate(over="ignore"):
         a = vote.threshold / steps.factor - centre

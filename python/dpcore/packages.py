@@ -200,14 +200,14 @@ def is_tensor(value: Any) -> bool:
     return hasattr(value, "detach")
 
 
-def converts_to_array(value: Any) -> bool:
+def has_array_method(value: Any) -> bool:
     """Return True if a value is an object with a method `__array__`.
 
     numpy can convert such objects to arrays. Examples are arrays, tensors and data frames.
 
     Example:
         >>> import numpy as np
-        >>> converts_to_array(np.float64(1.0)), converts_to_array(1.0)
+        >>> has_array_method(np.float64(1.0)), has_array_method(1.0)
         (True, False)
     """
     return hasattr(value, "__array__")

@@ -519,7 +519,7 @@ class DPAudit:
         rng = self._complete_options({"rng": rng}, "trials", "confidence")["rng"]
         report = trace(f, pair, claim=own, delta=delta, draws=draws, rng=rng)
         stated = _format_claim_value(own, delta)
-        line = f"{stated} {_describe_trace(report)}, seed {report.seed}"
+        line = f"{stated} {_describe_verdict_and_loss(report)}, seed {report.seed}"
         self._add_property("dp_audit", f"{report.name}: {line}")
         if report.exit_status:
             self._fail_trace(report, stated)
@@ -529,7 +529,7 @@ class DPAudit:
     def _fail_trace(self, report: Trace, claim: str) -> None:
         from .report.rows import format_rows
 
-        outcome = _describe_trace(report)
+        outcome = _describe_verdict_and_loss(report)
         if report.exit_status != 1:
             outcome = f"was not tested: {outcome}"
         table = [("trace", f"{self._calls} of {self._node.nodeid}"), *report.lines()]
@@ -605,7 +605,7 @@ class DPAudit:
         """
         from .auditing.provenance import record_command
 
-        self._add_property("dp_audit", f"{_format_line(audit)}{remark}")
+        self._add_property("dp_audit", f"{_format_audit_summary(audit)}{remark}")
         self._node.user_properties.append(("dp_share", _certified_share(audit)))
         if audit.read is not None and not audit.read.is_whole:
             self._add_property("dp_read", str(audit.read))
@@ -744,7 +744,7 @@ def _format_claim_value(claim: Any, delta: float) -> str:
     return f"epsilon <= {claim:g}{f', delta = {delta:g}' if delta else ''}"
 
 
-def _describe_trace(trace: Trace) -> str:
+def _describe_verdict_and_loss(trace: Trace) -> str:
     """Describe a trace by its verdict and its loss (if it has no loss, by its first finding)."""
     if trace.loss is not None:
         size = "infinite" if math.isinf(trace.loss) else f"{trace.loss:.6g}"
@@ -772,7 +772,7 @@ def _format_certified(audit: Audit | OutputsAudit | TableAudit) -> str:
     return f"certified epsilon >= {audit.epsilon_lower:.4f}"
 
 
-def _format_line(audit: Audit | OutputsAudit) -> str:
+def _format_audit_summary(audit: Audit | OutputsAudit) -> str:
     level = f"{100 * audit.confidence:g} % confidence"
     line = f"{_format_claim(audit)} {audit.verdict}"
     line += "" if audit.checks else f", {_format_certified(audit)} at {level}"

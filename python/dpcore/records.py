@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import instance, integer, real
-from .report.card import make_html_card
+from .report.card import format_rows_as_html
 from .report.figures import show_hidden_characters
-from .report.page import make_plain_page, save_page
+from .report.page import make_report_page, save_page
 from .report.plain import (
     Form,
     decode_json,
@@ -143,7 +143,7 @@ class Result(Answer, Record):
         raise NotImplementedError
 
     def _to_page(self) -> str:
-        return make_plain_page(self, self._title)
+        return make_report_page(self, self._title)
 
     @property
     def _is_verdict_slow(self) -> bool:
@@ -158,7 +158,7 @@ class Result(Answer, Record):
         """Raise an error if fields that determine a reported number contradict each other."""
 
     def _repr_html_(self) -> str:
-        return make_html_card(self._title, self._lines(), getattr(self, "refuted", None))
+        return format_rows_as_html(self._title, self._lines(), getattr(self, "refuted", None))
 
     def lines(self) -> list[Row]:
         """Return the rows of the report on this result, each as a tuple (label, text).

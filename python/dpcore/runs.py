@@ -15,7 +15,7 @@ from typing import Any
 
 from .auditing.arguments import Arguments, collect_audit_arguments
 from .auditing.registered_parts import find_early_look, record_part_start_once, register_early_look
-from .auditing.run import finish_audit, finish_counting_event, run_arguments
+from .auditing.run import finish_audit, finish_counting_event, run_and_store_audit
 from .auditing.run_files import RunFile, open_locked_run, read_run
 from .errors import flag, integer, invalid, mistyped, tag_error
 from .paths import require_path
@@ -100,7 +100,7 @@ def begin_run(
         if run.fixed is not None:
             raise invalid("path", "the name of a new file", str(path))
         arguments = _collect_arguments_with_checkpoint(mechanism, pair, options, run)
-        run_arguments(arguments, run, lambda *_: None)
+        run_and_store_audit(arguments, run, lambda *_: None)
 
 
 def start_or_resume_run(
@@ -125,7 +125,7 @@ def start_or_resume_run(
     """
     with open_locked_run(path, "checkpoint", asked) as run:
         arguments = _collect_arguments_with_checkpoint(mechanism, pair, options, run)
-        report: Audit = run_arguments(arguments, run)
+        report: Audit = run_and_store_audit(arguments, run)
         return report
 
 
@@ -196,7 +196,7 @@ def count_part(
         arguments = _collect_arguments_with_checkpoint(mechanism, pair, options, run)
         run.same_bits = run.same_bits and arguments.same_bits is not False
         record_part_start_once(begun.place, run, again)
-        run_arguments(arguments, run, lambda _, *counted: finish_counting_event(*counted))
+        run_and_store_audit(arguments, run, lambda _, *counted: finish_counting_event(*counted))
         if run.failure is not None:
             raise run.failure
 
@@ -266,7 +266,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         if run.fixed.digest != first.fixed.digest:
             text = f"paths must be of one run, got {run.path} of another than {first.path}"
             raise ValueError(text)
-        if any(_is_same_part(run, other) for other in counted_runs):
+        if any(_has_same_trials(run, other) for other in counted_runs):
             continue
         done = _join_run_if_disjoint(done, run, counted_runs)
         counted_runs.append(run)
@@ -308,14 +308,14 @@ def _propose_command(runs: list[RunFile]) -> str:
         return ""
     for run in runs:
         if run.done.list_unfinished(*run.range):
-            return run.resume_line
+            return run.resume_advice
     counted = {run.part[0] for run in runs if run.part is not None}
     parts = first.part[1] if first.part is not None else 0
     number = next((number for number in range(1, parts + 1) if number not in counted), None)
     return "" if number is None else first.count_command((number, parts), f"part-{number}.json")
 
 
-def _is_same_part(run: RunFile, other: RunFile) -> bool:
+def _has_same_trials(run: RunFile, other: RunFile) -> bool:
     """Return True if two files contain the same trials with equal counts.
 
     Raises:

@@ -275,7 +275,7 @@ def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
     """Set the full state of torch's Mersenne twister, as after `manual_seed`."""
-    seeded = _template_torch_state_or_none()
+    seeded = _torch_state_if_layout_known()
     if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
         return
@@ -290,7 +290,7 @@ def _state_to_words(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 @functools.cache
-def _template_torch_state_or_none() -> npt.NDArray[np.uint8] | None:
+def _torch_state_if_layout_known() -> npt.NDArray[np.uint8] | None:
     """Return a state of torch's Mersenne twister, or None if its layout is not as expected.
 
     After `manual_seed`, a known recursion gives all words from the first word. The function uses
@@ -374,7 +374,7 @@ class Generators:
         for (_, put), state in zip(self._states, states, strict=True):
             put(state)
 
-    def save_state_first(self, draw: _DrawFunction) -> _DrawFunction:
+    def save_before_draw(self, draw: _DrawFunction) -> _DrawFunction:
         """Return a function that first stores the states of the generators and then calls `draw`.
 
         The generators are the random generators in this collection. The method `restore_before`
@@ -391,7 +391,7 @@ class Generators:
         """Return a function that first restores the states of the generators and then calls `draw`.
 
         The generators are the random generators in this collection. The restored states are those
-        that the method `save_state_first` stored.
+        that the method `save_before_draw` stored.
         """
 
         def drawn(*arguments: Any) -> Any:

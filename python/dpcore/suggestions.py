@@ -170,7 +170,7 @@ def _explain_bad_call(
         # Newer versions of Python also suggest a name.
         if match[1] == "dim" and "pair" in parameters:
             owner = named.get("mechanism", args[0] if args else None)
-            return f"{match[0]} ({_pair_argument(owner, named['dim'])})"
+            return f"{match[0]} ({_format_pair_argument(owner, named['dim'])})"
         return match[0] + _suggest_argument(match[1], list(parameters))
     if not _TOO_MANY_POSITIONAL.match(text):
         advice = (words for ending, words in MISSING_ADVICE if f"missing {ending}" in text)
@@ -189,7 +189,7 @@ def _explain_bad_call(
     return f"{text} (by name: {', '.join(others[:3])})" if others else text
 
 
-def _pair_argument(mechanism: Any, dim: Any) -> str:
+def _format_pair_argument(mechanism: Any, dim: Any) -> str:
     """Return the text "pair=...", with the default pair of the mechanism if there is one."""
     make = inspect.getattr_static(mechanism, "default_pair", None)
     if make is None:

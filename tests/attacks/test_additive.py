@@ -250,7 +250,7 @@ def flags(size, seed, *, linked):
 LINKED, APART = flags(20000, 1, linked=True), flags(20000, 2, linked=False)
 
 
-def patterns_of(rows, rows_prime, coding=additive.code_kind_per_column, **options):
+def patterns_of(rows, rows_prime, coding=additive.key_coding_of_column_kinds, **options):
     sample = np.concatenate([rows, rows_prime])
     own = np.arange(rows.shape[1])
     found = ColumnBins.of_sample(sample, "values", [EXACT] * own.size, 8, own)
@@ -278,7 +278,7 @@ def test_independent_flags_are_separate_parts_and_linked_ones_are_not():
 
 def test_patterns_by_class_forget_the_order():
     classes = np.array([0, 0, 1, 1])
-    found = patterns_of(LINKED, APART, additive.code_kind_counts_per_class, classes=classes)
+    found = patterns_of(LINKED, APART, additive.key_coding_of_class_kind_counts, classes=classes)
     assert found.keys.tolist() == list(range(9))
     sums = np.unique(LINKED.reshape(-1, 2, 2).sum(axis=2) @ [1, 3], return_counts=True)[1]
     assert (sorted(found.k), found.parts) == (sorted(sums), [additive.Part(None, False)])

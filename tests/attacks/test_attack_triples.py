@@ -21,7 +21,7 @@ import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks import Products
 from dpcore.attacks.attack import Goal
-from dpcore.attacks.triples import CellRatios, choose_rare_box_event
+from dpcore.attacks.triples import CellRatios, choose_3_interval_event
 from dpcore.bounds import clopper_pearson
 
 ALPHA, AUDITS, SEEDS = 1e-4, 200, (3, 4, 5)
@@ -209,7 +209,7 @@ def test_columns_that_are_independent_on_both_sides_have_no_table_and_no_box(col
     for shift in (0.0, 1.0):
         sides = [shift * side + rng.normal(size=(2**14, columns)) for side in (0, 1)]
         assert Products().telling(*sides) == ()
-        box = choose_rare_box_event(*sides, Goal(10**5))
+        box = choose_3_interval_event(*sides, Goal(10**5))
         assert box is None or box.merit <= max(0.0, shift)
         whole = [np.rint(30.0 * side).astype(np.int64) for side in sides]
         assert Products().telling(*whole) == ()

@@ -32,7 +32,7 @@ from dpcore.attacks.grains import (
     merge_grains,
     weighted_sum_rounding,
 )
-from dpcore.attacks.parts import _round_mantissas
+from dpcore.attacks.parts import _round_to_16_bits
 
 GENERATOR = np.random.default_rng(53)
 SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -2147483648.0]
@@ -273,7 +273,7 @@ def test_remainders_are_compared_as_numpys_are():
     moduli = np.array([1.0, 10.0, 60.0, 4096.0])
     statistics, freedoms = _core.compare_remainders(columns, split, moduli)
     with np.errstate(invalid="ignore"):
-        remainders = [np.remainder(_round_mantissas(row), moduli[:, None]) for row in columns]
+        remainders = [np.remainder(_round_to_16_bits(row), moduli[:, None]) for row in columns]
     expected = _core.compare_columns(np.concatenate(remainders), split)
     compared = freedoms > 0.0
     assert 40 < np.count_nonzero(compared) < freedoms.size

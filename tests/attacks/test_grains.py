@@ -18,8 +18,8 @@ from dpcore.attacks.grains import (
     Tolerance,
     bin_boundary_indices,
     classify_gaps,
+    column_tolerance,
     column_tolerances,
-    estimate_rounding,
     merge_grains,
     weighted_sum_rounding,
 )
@@ -37,7 +37,7 @@ def sides(made, offset=0.0):
 @pytest.mark.parametrize("kept_as", [None, np.float64])
 def test_a_format_is_found_whatever_holds_it(name, kept_as):
     made = sides(FORMATS[name])
-    grain = estimate_rounding(*(side if kept_as is None else side.astype(kept_as) for side in made))
+    grain = column_tolerance(*(side if kept_as is None else side.astype(kept_as) for side in made))
     assert grain.bits == PLACES[name] == BITS[name]
     assert grain.middle == pytest.approx(np.median(np.abs(np.concatenate(made))), rel=0.1)
     last = 2.0 ** -(PLACES[name] - 1)
@@ -45,15 +45,15 @@ def test_a_format_is_found_whatever_holds_it(name, kept_as):
         8 * last * np.array([1, 2, 4])
     )
     # Near 0 the tolerance is that of the middle, and a sentinel widens nothing but its own place.
-    assert grain.tolerances(0.0) == grain.median_tolerance < 8 * last
+    assert grain.tolerances(0.0) == grain.typical_tolerance < 8 * last
 
 
 def test_the_coarser_side_decides():
     plain, _ = sides(FORMATS["float64"])
     _, narrow = sides(FORMATS["float32"])
-    assert estimate_rounding(plain, narrow.astype(np.float64)).bits == 24
+    assert column_tolerance(plain, narrow.astype(np.float64)).bits == 24
     # One number may be short by chance.
-    assert estimate_rounding(plain, np.full(1000, 0.5)).bits == 53
+    assert column_tolerance(plain, np.full(1000, 0.5)).bits == 53
 
 
 EXACTLY = [
@@ -70,24 +70,24 @@ ROUNDED = [
 
 def test_what_was_never_rounded_is_exact_and_what_was_is_not():
     for values in map(np.asarray, EXACTLY):
-        assert estimate_rounding(values, values) == EXACT, values
+        assert column_tolerance(values, values) == EXACT, values
     assert (EXACT.exact, EXACT.tolerances(1e9)) == (True, 0.0)
     for values in map(np.asarray, ROUNDED):
-        assert estimate_rounding(values, values).bits == 53, values
+        assert column_tolerance(values, values).bits == 53, values
 
 
 def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
     values = np.zeros(100_000)
     values[-1] = 0.1
-    assert estimate_rounding(values, values).bits == 53
+    assert column_tolerance(values, values).bits == 53
 
 
 def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
     grains = column_tolerances(rows, rows)
-    assert (grains[0], grains[1].median_tolerance) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
-    assert grains[2].median_tolerance < 1e-14
+    assert (grains[0], grains[1].typical_tolerance) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
+    assert grains[2].typical_tolerance < 1e-14
 
 
 def test_an_adapter_says_which_format_it_converted():
@@ -101,7 +101,7 @@ def test_an_adapter_says_which_format_it_converted():
         == 8
     )
     assert np.array_equal(told, few)
-    assert estimate_rounding(told, told) == Tolerance(8, 100.25)
+    assert column_tolerance(told, told) == Tolerance(8, 100.25)
 
 
 def test_grains_of_sums_and_of_the_coarsest():
@@ -109,9 +109,9 @@ def test_grains_of_sums_and_of_the_coarsest():
     assert merge_grains([fine, coarse, EXACT]) == Tolerance(24, 4.0)
     assert merge_grains([EXACT, EXACT]) == EXACT
     total = weighted_sum_rounding([fine, coarse])
-    assert (total.bits, total.absolute) == (53, fine.median_tolerance + coarse.median_tolerance)
+    assert (total.bits, total.absolute) == (53, fine.typical_tolerance + coarse.typical_tolerance)
     weighted = weighted_sum_rounding([fine, coarse], np.array([0.0, -2.0]))
-    assert weighted.absolute == 2 * coarse.median_tolerance
+    assert weighted.absolute == 2 * coarse.typical_tolerance
     # A sum in doubles rounds even what was exact.
     assert 0.0 < weighted_sum_rounding([Tolerance(0, 100.0)]).absolute < 1e-12
 
@@ -150,7 +150,7 @@ def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
     grain = Tolerance(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
-    assert 3 <= bin_boundary_indices(middle, grain).size <= 4.0 / (16 * grain.median_tolerance) + 2
+    assert 3 <= bin_boundary_indices(middle, grain).size <= 4.0 / (16 * grain.typical_tolerance) + 2
     assert bin_boundary_indices(np.array([1.0]), grain).size == 0
 
 
@@ -176,7 +176,7 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
     atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
     values = arrays.sorted_finite_values(np.concatenate([plain, atom, [np.nan, np.inf]]))
     assert values.size == 5200
-    atoms = atoms_of(values, estimate_rounding(values, values))
+    atoms = atoms_of(values, column_tolerance(values, values))
     assert atoms.counts.tolist() == [200]
     assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
     assert loose_of(values, atoms).sum() == 5000
@@ -187,7 +187,7 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
 
 def test_a_huge_outlier_does_not_make_everything_one_atom():
     values = arrays.sorted_finite_values(np.append(rng(16).normal(size=5000), 1e7))
-    assert atoms_of(values, estimate_rounding(values, values)).counts.sum() < 100
+    assert atoms_of(values, column_tolerance(values, values)).counts.sum() < 100
 
 
 def test_atoms_are_looked_for_in_part_of_the_pilot():

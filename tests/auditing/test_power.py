@@ -15,7 +15,7 @@ import dpcore
 from dpcore import Counts, Laplace
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
-from dpcore.bounds.canaries import gaussian_p_on_x_prime, guesses_power
+from dpcore.bounds.canaries import gaussian_p_on_x_prime, one_run_power
 from dpcore.bounds.power import AUTO_FACTOR, certifies, scaled_noise_epsilon, trials_for
 
 SIGNIFICANCE = 1e-3
@@ -134,7 +134,7 @@ def test_canaries():
     assert found.reached >= 0.95
     settings = 1.0, found.guess_rate, 1e-5, 0.95
     fewer = found.guesses - 1
-    assert guesses_power(fewer, 2 * fewer, *settings) < 0.95
+    assert one_run_power(fewer, 2 * fewer, *settings) < 0.95
     assert dpcore.plan(1.0, true_epsilon=2.0, canaries=10**4).guesses == 78
     few = dpcore.plan(8.0, true_epsilon=10.0, canaries=1000)
     assert (few.guesses, few.trials) == (1000, None)

@@ -61,10 +61,10 @@ def test_whose_randomness_it_is(mechanism, expected):
 def test_a_word_that_is_often_kept_needs_many_rows():
     """Twice 64 rows of it are equal by chance: only more of them say whose they are."""
     draws = CallableDraws(draw.kept, Pair(*PAIR), 1, 2**17, ())
-    assert randomness.classify_randomness(draws, 10**4) == "not known"
-    assert randomness.classify_randomness(draws, 2 * 10**6) == "seed"
+    assert randomness.classify_repeatability(draws, 10**4) == "not known"
+    assert randomness.classify_repeatability(draws, 2 * 10**6) == "seed"
     unseeded = lambda x, size, rng: draw.kept(x, size, np.random.default_rng())  # noqa: E731
-    assert randomness.classify_randomness(replace(draws, mechanism=unseeded), 2 * 10**6) == "own"
+    assert randomness.classify_repeatability(replace(draws, mechanism=unseeded), 2 * 10**6) == "own"
 
 
 MOST_ROWS = {noise: 128, draw.bits: 512, draw.constant: 2100}
@@ -80,16 +80,16 @@ def test_the_probe_is_bounded_by_calls(mechanism):
         return mechanism(x, size, rng)
 
     draws = CallableDraws(counting, Pair(*PAIR), 1, 2**17, mechanism([0.0], 1, MODULE).shape[1:])
-    randomness.classify_randomness(draws, 2**14)
+    randomness.classify_repeatability(draws, 2**14)
     assert 128 <= sum(rows) <= MOST_ROWS[mechanism]
 
 
 def test_blocks_of_one_row_are_probed_row_by_row():
     draws = CallableDraws(noise, Pair(*PAIR), 1, 1, (1,))
-    assert randomness.classify_randomness(draws, 1000) == "seed"
-    assert randomness.classify_randomness(replace(draws, mechanism=draw.globally), 1000) == "own"
+    assert randomness.classify_repeatability(draws, 1000) == "seed"
+    assert randomness.classify_repeatability(replace(draws, mechanism=draw.globally), 1000) == "own"
     draws = CallableDraws(draw.constant, Pair(*PAIR), 1, 1, (2,))
-    assert randomness.classify_randomness(draws, 1000) == "not known"
+    assert randomness.classify_repeatability(draws, 1000) == "not known"
 
 
 BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
@@ -283,7 +283,7 @@ def audit_answers(function, trials, **options):
 
 def verdict(function, trials, seed=1):
     draws = CallableDraws(dpcore.repeat(function), Pair(*PAIR), seed, 4096, ())
-    return randomness.classify_randomness(draws, trials)
+    return randomness.classify_repeatability(draws, trials)
 
 
 # Calls.
@@ -585,7 +585,7 @@ def test_generators_of_this_process_are_left_as_they_were(pool):
     with pytest.raises(ValueError, match=r"^executor"):
         audited(draw.by_the_module, executor=pool, rng=1)
     with Generators.collect_from_memory() as every:
-        first, second = every.save_state_first(MODULE.random), every.restore_before(MODULE.random)
+        first, second = every.save_before_draw(MODULE.random), every.restore_before(MODULE.random)
         assert first(3).tolist() == second(3).tolist()
         assert random.random() > 0
     # What the probe drew is gone; what looks at states puts them back.
@@ -623,6 +623,6 @@ def test_whole_states_are_different_and_of_the_right_law():
 def test_rows_that_agree_in_all_columns_are_one_group():
     """Each row repeats one before, in the first column only or in both."""
     first, second = np.array([0.25, 0.25, 0.5, 0.5, 0.75]), np.array([1.5, 2.5, 1.5, 1.5, 1.5])
-    groups = randomness._group_rows(np.stack([first, second], axis=1))
+    groups = randomness._group_number_per_row(np.stack([first, second], axis=1))
     assert len(set(groups.tolist())) == 4
     assert groups[2] == groups[3]

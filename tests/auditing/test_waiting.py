@@ -252,10 +252,10 @@ def test_the_time_of_a_call_is_no_time_of_its_outputs():
     # A process starts in .2 s; an output takes 1 ms.
     course = TimeLog()
     assert course.fixed_and_output_seconds() == (0.0, 0.0)
-    course.record_call(2, 0.202)
+    course.record_call_duration(2, 0.202)
     assert course.fixed_and_output_seconds() == pytest.approx((0.0, 0.101))
-    course.record_call(64, 0.264)
+    course.record_call_duration(64, 0.264)
     assert course.fixed_and_output_seconds() == pytest.approx((0.2, 0.001))
     # The least of calls of one size; a smaller call takes no longer, but for its warm-up.
-    course.record_call(64, 0.1)
+    course.record_call_duration(64, 0.1)
     assert course.fixed_and_output_seconds() == pytest.approx((0.1, 0.0))

@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 from dpcore.bounds import Martingale, anytime, berger_boos, clopper_pearson
-from dpcore.bounds.sequential import _bets_around, _log_factors, _uninformed_bets
+from dpcore.bounds.sequential import _bets_around, _log_wealth_gains, _uninformed_bets
 from dpcore.records import Counts
 
 ALPHA = 1e-4
@@ -23,7 +23,7 @@ MOST = int(stats.binom.isf(ALPHA, RUNS, 1 - CONFIDENCE))
 
 def largest_mean(bets, delta, s, epsilon):
     """The largest mean of one draw's product, over the bets and a dense grid of the claim."""
-    x1, x0, y1, y0 = np.exp(_log_factors(bets, delta, s))
+    x1, x0, y1, y0 = np.exp(_log_wealth_gains(bets, delta, s))
     q = np.linspace(0.0, 1.0, 401)[:, np.newaxis]
     worst = 0.0
     for share in (1.0, 0.9, 0.5, 0.0):
@@ -42,7 +42,7 @@ def test_every_bet_is_fair_under_the_claim(epsilon, delta):
     every += [_bets_around(p, q, delta, s) for p, q in rates]
     for bets in every:
         assert largest_mean(bets, delta, s, epsilon) <= 1.0 + 1e-12
-        assert np.exp(_log_factors(bets, delta, s)).min() >= 0.0
+        assert np.exp(_log_wealth_gains(bets, delta, s)).min() >= 0.0
     # The control: a slightly larger epsilon is not under the claim, and some bet gains on it.
     assert largest_mean(every[0], delta, s, epsilon + 0.1) > 1.0
 
@@ -57,7 +57,7 @@ def test_a_prediction_makes_the_bet_a_likelihood_ratio():
     p, q, delta, s = 0.6, 0.2, 0.05, math.exp(-0.5)
     bets = _bets_around(p, q, delta, s)
     whole = int(np.argmin(np.abs(bets.stake - (bets.centre - q) / bets.centre / (1 - bets.centre))))
-    factors = np.exp(_log_factors(bets, delta, s))[:, whole]
+    factors = np.exp(_log_wealth_gains(bets, delta, s))[:, whole]
     x = bets.centre[whole]
     r = x / s + delta
     assert factors == pytest.approx([p / r, (1 - p) / (1 - r), q / x, (1 - q) / (1 - x)])
@@ -117,7 +117,7 @@ def rejected(draws, k, k_prime, epsilon, delta):
     """The martingale's decision at every look of every run, all at once."""
     bets = _uninformed_bets(delta, 1.0)
     seen = np.stack([k, draws - k, k_prime, draws - k_prime], axis=-1).astype(float)
-    start, here = (_log_factors(bets, delta, x) for x in (1.0, math.exp(-epsilon)))
+    start, here = (_log_wealth_gains(bets, delta, x) for x in (1.0, math.exp(-epsilon)))
     found = np.empty(k.shape, dtype=bool)
     for row in range(0, len(k), 50):
         part = seen[row : row + 50]

@@ -16,8 +16,8 @@ from dpcore.bounds import berger_boos, clopper_pearson, limits
 from dpcore.bounds.unconditional import (
     _find_rejection_boundary,
     _make_p_value_gap,
-    binomial_masses,
-    likely_count_cells,
+    binomial_cells_without_tails,
+    cell_masses,
     supremum_bound,
 )
 from dpcore.records import Counts
@@ -213,9 +213,9 @@ def test_beyond_two_to_the_forty_the_two_limits_speak(n, sharper):
     ],
 )  # fmt: skip
 def test_masses_of_cells_are_binomial(n, low, high):
-    window = likely_count_cells(n, low, high, 1e-9)
+    window = binomial_cells_without_tails(n, low, high, 1e-9)
     rates = np.linspace(low, high, 5)[1:-1]
-    mass = binomial_masses(window, rates)
+    mass = cell_masses(window, rates)
     for p, row in zip(rates, mass, strict=True):
         first = window.first + window.width * np.arange(row.size)
         true = stats.binom.sf(first - 1, n, p)
@@ -232,7 +232,7 @@ def test_masses_of_cells_are_binomial(n, low, high):
 
 
 def test_certain_outcomes_have_all_the_mass():
-    mass = binomial_masses(likely_count_cells(30, 0.0, 1.0, 1e-9), np.array([0.0, 1.0]))
+    mass = cell_masses(binomial_cells_without_tails(30, 0.0, 1.0, 1e-9), np.array([0.0, 1.0]))
     assert mass[0, 0] == mass[1, 30] == 1.0
 
 

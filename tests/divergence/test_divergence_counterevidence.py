@@ -148,7 +148,7 @@ SMOOTH = {
 def found(draw, seed, rows):
     rng = np.random.default_rng((seed, 23))
     sets = find_points(*draw(rng, rows))
-    return reliability.describe_lone_rows(sets, cross_fit(sets, rng), rng, 1)
+    return reliability.describe_far_rows(sets, cross_fit(sets, rng), rng, 1)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -186,8 +186,8 @@ def test_groups_beyond_are_counted_once():
     groups = np.concatenate([np.repeat(np.arange(3), 16), np.arange(3, 955)])
     grouped = find_points(y0, y1, groups0=groups, groups1=np.arange(1000))
     alone = find_points(y0, y1)
-    assert reliability.describe_lone_rows(grouped, None, rng, 1) == (None, None)
-    assert reliability.describe_lone_rows(alone, None, rng, 1)[0] is not None
+    assert reliability.describe_far_rows(grouped, None, rng, 1) == (None, None)
+    assert reliability.describe_far_rows(alone, None, rng, 1)[0] is not None
 
 
 @pytest.mark.parametrize("blind", [False, True])

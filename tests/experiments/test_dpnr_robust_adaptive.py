@@ -136,12 +136,12 @@ def test_crossing_and_gains():
     turned = made(config, {"not robust": robust, "robust": plain})
     assert study.least_epsilon_robust_wins(turned, *AG) is None
     both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
-    found = {gain.line: gain for gain in study.variant_gains_vs_control(made(config, both), *AG)}
+    found = {gain.line: gain for gain in study.accuracy_gains_vs_control(made(config, both), *AG)}
     assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
     assert found["uniform 2 to 10"].beyond
     assert not found["robust"].beyond
     wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
-    assert not any(gain.beyond for gain in study.variant_gains_vs_control(made(config, wide), *AG))
+    assert not any(gain.beyond for gain in study.accuracy_gains_vs_control(made(config, wide), *AG))
 
 
 def test_the_study_s_figures():

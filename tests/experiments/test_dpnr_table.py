@@ -78,7 +78,7 @@ def test_figures_agree_with_their_parts(result):
     assert (group.attribute, group.value) == ("parent", 1)
     others = found.chosen.sizes[2] - group.texts
     right = group.texts * group.main.value + others * (group.main.value - group.gap.value)
-    assert found.refitted == pytest.approx(right / found.chosen.sizes[2])
+    assert found.refit_accuracy == pytest.approx(right / found.chosen.sizes[2])
     naive = [one.f1 for one in found.naive]
     assert result.rows[1].naive() == (min(naive), max(naive))
     assert result.facts.unseen == found.chosen.sizes[2]

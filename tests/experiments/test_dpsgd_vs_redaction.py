@@ -132,9 +132,9 @@ def test_redaction_reaches_the_canaries_and_their_score_is_that_of_the_clean_tex
         return Model()
 
     config = Config(quick=True)
-    material = experiment.read_texts_and_fit_models(config)
+    material = experiment.read_texts_and_fit_redaction(config)
     monkeypatch.setattr(experiment.lm, "fit", fit)
-    experiment.measure_recipe(Recipe("random", 0.5), 0, material, config)
+    experiment.train_and_audit_lm(Recipe("random", 0.5), 0, material, config)
     trained, added = seen["trained"], len(seen["trained"]) - len(material.train)
     assert 30 < added < 70
     assert all("[MASK]" in text for text in trained[len(material.train) :])
@@ -156,27 +156,27 @@ def test_options():
 
 
 def test_ctrl_c_keeps_complete_trainings(monkeypatch):
-    real = experiment.measure_recipe
+    real = experiment.train_and_audit_lm
     calls = []
 
     def measure(*job):
         calls.append(job)
         return replace(real(*job), partial=len(calls) == 2)
 
-    monkeypatch.setattr(experiment, "measure_recipe", measure)
+    monkeypatch.setattr(experiment, "train_and_audit_lm", measure)
     result = run(seed=5)
     assert (result.partial, [cell.recipe.label for cell in result.cells]) == (True, ["plain"])
     assert "INTERRUPTED" in result.table()
     assert len(result.plot().axes) == 4
     # A first training that was cut short is nothing to keep.
     cut = replace(result.cells[0], partial=True)
-    monkeypatch.setattr(experiment, "measure_recipe", lambda *job: cut)
+    monkeypatch.setattr(experiment, "train_and_audit_lm", lambda *job: cut)
     with pytest.raises(KeyboardInterrupt):
         run(seed=6)
 
 
 def test_sets_of_atis():
-    material = experiment.read_texts_and_fit_models(Config(data=data()))
+    material = experiment.read_texts_and_fit_redaction(Config(data=data()))
     assert material.label == "atis_flight"
     assert len(material.sensitive) == len(material.rest) == 1086
     assert material.delta == 8e-5
@@ -184,7 +184,7 @@ def test_sets_of_atis():
 
 
 def test_rewriting_states_its_coverage():
-    material = experiment.read_texts_and_fit_models(Config(data=data(), full=True, trials=200))
+    material = experiment.read_texts_and_fit_redaction(Config(data=data(), full=True, trials=200))
     assert 0.0 < material.share_of_words_with_vector < 1.0
     texts = experiment._redact_or_rewrite_function(Recipe("SanText", 10.0), material, 1)(
         material.train

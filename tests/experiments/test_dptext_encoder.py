@@ -143,4 +143,4 @@ def test_real_texts():
 )
 def test_an_area_above_its_floor_is_not_at_the_floor(beaten, auc, shown):
     figures = SimpleNamespace(beaten=beaten, auc=auc, floor=0.5)
-    assert dptext_encoder._above_at_floor_or_not_shown(figures) == shown
+    assert dptext_encoder._compare_attack_with_floor(figures) == shown

@@ -46,12 +46,12 @@ def test_two_starts_are_farther_than_two_sets():
 def test_the_sets_have_no_text_in_common():
     config = Config(quick=True)
     study = experiment._Study(config, read_sensitive_and_other_texts(config))
-    parts = study.draw_sensitive_safe_valid_test_texts(1)
+    parts = study.draw_sensitive_two_safe_valid_test(1)
     assert list(map(len, parts)) == [60, 60, 60, 66, 66]
     assert len({text for part in parts for text in part}) == 312
     ill = set(study.sets[0])
     assert [sum(text in ill for text in part) for part in parts] == [60, 0, 0, 33, 33]
-    assert study.draw_sensitive_safe_valid_test_texts(2)[0] != parts[0]
+    assert study.draw_sensitive_two_safe_valid_test(2)[0] != parts[0]
     assert max(len(text.split()) for part in parts for text in part) <= 40
 
 
@@ -59,7 +59,7 @@ def test_the_sets_have_no_text_in_common():
 def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
     # Control of the control: without a difference of texts there is no distance.
     needs("torch")
-    drawn = experiment._Study.draw_sensitive_safe_valid_test_texts
+    drawn = experiment._Study.draw_sensitive_two_safe_valid_test
 
     def draw_equal(self, seed):
         ill, _, _, *held_out = drawn(self, seed)
@@ -68,7 +68,7 @@ def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
     def mask_equally(texts, policy, *, level, rng):
         return list(texts)
 
-    monkeypatch.setattr(experiment._Study, "draw_sensitive_safe_valid_test_texts", draw_equal)
+    monkeypatch.setattr(experiment._Study, "draw_sensitive_two_safe_valid_test", draw_equal)
     monkeypatch.setattr(experiment.redaction, "redact", mask_equally)
     monkeypatch.setattr(experiment, "_REDACTION_SHARES", {True: (0.0,)})
     result = experiment.run(Config(quick=True, seed=5), threads=1, progress=False)
@@ -173,7 +173,7 @@ def test_the_permutation_test_of_full(monkeypatch):
     monkeypatch.setattr(experiment, "_distances_by_measure", compare)
     config = Config(full=True, trials=100)
     study = experiment._Study(config, read_sensitive_and_other_texts(config))
-    cell = study.measure_cell(0, 0.5)
+    cell = study.compare_trained_models(0, 0.5)
     assert len(fits) == 4 + 2 * 19
     assert len({seed for seed, *_ in fits}) == 2
     assert {tuple(sizes) for _, *sizes in fits} == {(200, 2, 0.2)}
@@ -183,7 +183,7 @@ def test_the_permutation_test_of_full(monkeypatch):
     assert len(set(permuted)) == 19
     as_far = sum(place % 2 for place in range(6, 6 + 19))
     assert cell.p_values == pytest.approx((1 + as_far) / 20, abs=0.051)
-    assert study.measure_cell(1, 0.5).p_values is None
+    assert study.compare_trained_models(1, 0.5).p_values is None
 
 
 def test_medical_abstracts_are_the_sets_of_data():

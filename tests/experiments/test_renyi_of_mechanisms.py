@@ -165,7 +165,7 @@ def test_text_record_and_picture(result):
 
 
 def test_rows_depend_on_the_seed_alone(result):
-    again = experiment._estimate_mechanism("gaussian", result.config, 1)
+    again = experiment._estimate_renyi_of_mechanism("gaussian", result.config, 1)
     assert results_to_dict(again) == results_to_dict(result.rows[1])
-    other = experiment._estimate_mechanism("gaussian", replace(result.config, seed=12), 1)
+    other = experiment._estimate_renyi_of_mechanism("gaussian", replace(result.config, seed=12), 1)
     assert results_to_dict(other)["value"] != results_to_dict(again)["value"]

@@ -22,11 +22,11 @@ def test_an_experiment_that_was_cut_off_goes_on(name, tmp_path, monkeypatch):
     config = module.Config(**CONFIGS[name])
     whole = module.run(config, threads=1, progress=False)
     interrupt_at(monkeypatch, running, "audit", 2)
-    with running.set_executor(None, tmp_path):
+    with running.set_audit_executor(None, tmp_path):
         module.run(config, threads=1, progress=False)
     monkeypatch.undo()
     counted = []
-    with running.set_executor(None, tmp_path):
+    with running.set_audit_executor(None, tmp_path):
         result = module.run(config, threads=1, progress=False)
         monkeypatch.setattr(
             "dpcore.auditing.run_files.RunFile.save_counts", lambda *given: counted.append(given)

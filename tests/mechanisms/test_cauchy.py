@@ -17,7 +17,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Cauchy, attacks
 from dpcore.calibration import real_epsilon
-from dpcore.mechanisms.native import law_of, log_tails
+from dpcore.mechanisms.native import facts_about_noise, log_tails
 from dpcore.sensitivity import Ball, HistogramCounts
 
 ALPHA, SIZE, SCALE = 1e-6, 10**6, 1.7
@@ -74,13 +74,13 @@ def find_largest_ratio(apart):
 
 @pytest.mark.parametrize("apart", [0.01, 1.0, 30.0])
 def test_cost_is_the_largest_log_ratio_of_two_densities(apart):
-    cost = law_of(Cauchy(2.0)).cost(Cauchy(2.0), 2.0 * apart, 1).epsilon
+    cost = facts_about_noise(Cauchy(2.0)).cost(Cauchy(2.0), 2.0 * apart, 1).epsilon
     assert cost == pytest.approx(find_largest_ratio(apart), rel=1e-6)
     assert cost < apart
 
 
 def test_cost_in_several_entries_is_that_of_equal_parts():
-    cost = law_of(Cauchy(1.0)).cost
+    cost = facts_about_noise(Cauchy(1.0)).cost
 
     def lose(*parts):
         return sum(cost(Cauchy(1.0), part, 1).epsilon for part in parts if part)
@@ -96,7 +96,7 @@ def test_cost_in_several_entries_is_that_of_equal_parts():
 
 
 def test_an_audit_holds_the_cost_and_refutes_a_smaller_claim():
-    claim = law_of(Cauchy(1.0)).cost(Cauchy(1.0), 1.0, 1).epsilon
+    claim = facts_about_noise(Cauchy(1.0)).cost(Cauchy(1.0), 1.0, 1).epsilon
     audits = [
         dpcore.audit(Cauchy(1.0), PAIR, claim=part * claim, trials=400_000, rng=1)
         for part in (1.0, 0.8)

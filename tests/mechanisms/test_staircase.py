@@ -18,7 +18,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Staircase, attacks
 from dpcore.calibration import real_epsilon
-from dpcore.mechanisms.native import law_of, log_tails
+from dpcore.mechanisms.native import facts_about_noise, log_tails
 from dpcore.sensitivity import Ball
 
 ALPHA, SIZE = 1e-6, 10**6
@@ -123,13 +123,13 @@ def test_cost_is_the_largest_log_ratio_of_two_densities(apart, gamma):
     noise = Staircase(2.0, 0.7, gamma)
     place = np.arange(-4000, 4001) / 500 + 1e-6
     ratio = find_density(noise, place) / find_density(noise, place + 2.0 * apart)
-    cost = law_of(noise).cost(noise, 2.0 * apart, 1).epsilon
+    cost = facts_about_noise(noise).cost(noise, 2.0 * apart, 1).epsilon
     assert cost == pytest.approx(np.log(ratio).max(), rel=1e-9) == 0.7 * math.ceil(apart)
 
 
 def test_cost_in_several_entries():
     noise = Staircase(1.0, 0.5)
-    cost = law_of(noise).cost
+    cost = facts_about_noise(noise).cost
     splits = [(0.9, 0.05, 0.05), (1.0, 0.0, 0.0), (0.4, 0.3, 0.3), (0.5, 0.5, 0.0)]
     losses = [sum(cost(noise, part, 1).epsilon for part in split if part) for split in splits]
     assert losses == [1.5, 0.5, 1.5, 1.0]

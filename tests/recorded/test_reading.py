@@ -482,14 +482,14 @@ def test_a_file_that_changes_is_an_error(write, monkeypatch, name):
     text = f"[{', '.join(lines)}]" if name == "a.json" else "\n".join(lines)
     path = write(text, name)
     assert len(read_outputs(path)) == len(lines)
-    read_once = formats._read_and_check_lengths
+    read_once = formats._read_equal_length_columns
 
     def change(*arguments):
         table = read_once(*arguments)
         path.write_text(text.replace("7", "9", 1))
         return table
 
-    monkeypatch.setattr(formats, "_read_and_check_lengths", change)
+    monkeypatch.setattr(formats, "_read_equal_length_columns", change)
     if name != "a.json":
         # All of a JSON file is in memory, and is read once.
         with pytest.raises(ValueError, match=rf"{name} must stay as it is while it is read, got"):

@@ -16,7 +16,7 @@ from shared_records import reachable
 import dpcore
 from dpcore import Counts, Laplace, Pair, calibration, divergence, pairs, sensitivity, structure
 from dpcore.records import Record
-from dpcore.report.card import make_html_card
+from dpcore.report.card import format_rows_as_html
 from dpcore.report.shown import Shown, record_to_html
 
 WORKINGS = (
@@ -131,8 +131,8 @@ def test_fields_are_escaped_opened_and_cut():
 
 
 def test_a_style_speaks_of_its_own_cards_only():
-    style = ElementTree.fromstring(make_html_card("a", [("b", "c")]))[0].text
-    name = re.search(r'class="(dpcore-\w+)"', make_html_card("a", []))[1]
+    style = ElementTree.fromstring(format_rows_as_html("a", [("b", "c")]))[0].text
+    name = re.search(r'class="(dpcore-\w+)"', format_rows_as_html("a", []))[1]
     bare = re.sub(r"@media[^{]*\{(.*?\})\s*\}", r"\1", style, flags=re.DOTALL)
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", bare)
     assert len(rules) > 10

@@ -154,7 +154,7 @@ def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_package():
 
 def test_the_package_s_colours_become_those_of_the_style():
     with plt.style.context("dark_background"):
-        picture = figures.replace_axes(None, (4, 3))
+        picture = figures.panel_figure(None, (4, 3))
         axes = picture.subplots()
         axes.plot([0, 1], color=figures.BLUE, marker="o", markerfacecolor=figures.WHITE)
         axes.fill_between([0, 1], [1, 2], color=figures.RED, alpha=0.5)
@@ -198,7 +198,7 @@ def test_a_notebook_shows_a_picture_on_given_axes_once(monkeypatch, formatter, p
     assert "image/png" in formatter.format(figure)[0]
     assert plt.get_fignums() == [figure.number]
     if panels:
-        figures.replace_axes(left, (1.0, 1.0))
+        figures.panel_figure(left, (1.0, 1.0))
     else:
         assert AUDIT.plot(left) is figure
     assert right.figure is figure

@@ -14,7 +14,7 @@ from dpcore import Audit, Counts, Laplace, Pair, audit
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.results.evidence import Finding
-from dpcore.results.need import trials_needed
+from dpcore.results.need import trials_to_refute
 
 
 def noisy(x, size, rng):
@@ -195,7 +195,7 @@ SEEN = replace(
 def test_trials_needed(counts, claim, delta, distance):
     pair = Pair([0.0], [1.0], distance)
     found = replace(SEEN, counts=counts, claim=claim, delta=delta, pair=pair)
-    needed = trials_needed(found)
+    needed = trials_to_refute(found)
 
     def refuted(trials):
         # k down and k' up: never more evidence than the frequencies hold.
@@ -204,7 +204,7 @@ def test_trials_needed(counts, claim, delta, distance):
 
     assert refuted(needed)
     assert not refuted(int(0.9 * needed))
-    assert trials_needed(replace(found, counts=counts.swapped(), direction="x_prime")) == needed
+    assert trials_to_refute(replace(found, counts=counts.swapped(), direction="x_prime")) == needed
 
 
 @pytest.mark.parametrize(("counts", "claim", "delta"), [
@@ -215,4 +215,4 @@ def test_trials_needed(counts, claim, delta, distance):
     (Counts(600, 1000, 0, 1000), 40.0, 0.0),
 ])  # fmt: skip
 def test_no_number_of_trials_is_enough(counts, claim, delta):
-    assert trials_needed(replace(SEEN, counts=counts, claim=claim, delta=delta)) is None
+    assert trials_to_refute(replace(SEEN, counts=counts, claim=claim, delta=delta)) is None

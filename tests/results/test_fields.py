@@ -21,7 +21,7 @@ from dpcore.events import Vote
 from dpcore.pairs import Searched
 from dpcore.records import PartsRead, SeenOutput
 from dpcore.results import audits
-from dpcore.results.evidence import Spent, field_rule, mark_merged, total
+from dpcore.results.evidence import Spent, field_rule, merge_later, total
 
 STEP = {"trials": 1000, "rng": 1, "attack": MajorityVote(), "claim": 1.0}
 FIRST = audit(Laplace(1.0), **STEP)
@@ -36,8 +36,8 @@ def test_of_every_field_is_told_how_it_is_read_and_merged(cls):
 
 
 def test_what_is_worked_out_together_is_worked_out():
-    wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is mark_merged}
-    assert set(audits._merge_interdependent_fields(FIRST, SECOND, "fixed")) == wanted
+    wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is merge_later}
+    assert set(audits._jointly_merged_fields(FIRST, SECOND, "fixed")) == wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

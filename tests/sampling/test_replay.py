@@ -209,7 +209,7 @@ def test_rows_of_a_run_are_those_of_pairs_that_share_no_block(apart, length):
         if not {i, i + apart} & used:
             used |= {i, i + apart}
             pairs += 1
-    assert replay._RepeatedRun(apart, length, 10).rows_in_disjoint_pairs == 10 * pairs
+    assert replay._RepeatedRun(apart, length, 10).disjoint_repeated_rows == 10 * pairs
 
 
 def test_little_is_looked_at_where_rows_have_many_values():

@@ -390,7 +390,7 @@ def test_what_a_block_says_travels():
     from dpcore.sampling.rows import IndependenceSums
 
     rows = np.random.default_rng(1).laplace(size=1000)
-    seen = IndependenceSums.of_answers(rows, 0, 0, rows > 0)
+    seen = IndependenceSums.of_event_answers(rows, 0, 0, rows > 0)
     again = pickle.loads(pickle.dumps(seen))
     assert (again.pieces.sums, again.pieces.single) == (seen.pieces.sums, seen.pieces.single)
     np.testing.assert_array_equal(again.near, seen.near)

@@ -9,12 +9,12 @@ from scipy.stats import binom
 import dpcore
 from dpcore import training
 from dpcore.experiments import dpsgd_audit
-from dpcore.experiments.dpsgd_audit import RIGHT, Recipe, record_opposing_gradients
+from dpcore.experiments.dpsgd_audit import RIGHT, Recipe, make_opposing_record
 from dpcore.training.step import choose_projections
 
 RNG = np.random.default_rng(20)
 ROWS = np.column_stack([5.0 * RNG.normal(size=(12, 10)), RNG.random(12) < 0.5])
-BATCH = np.concatenate([record_opposing_gradients(ROWS)[None], ROWS])
+BATCH = np.concatenate([make_opposing_record(ROWS)[None], ROWS])
 OTHERS = {*dpsgd_audit.REPAIRED, dpsgd_audit.FIXED}
 STEP_FAULTS = [fault for fault in dpsgd_audit.FAULTS if fault not in OTHERS]
 

@@ -74,7 +74,7 @@ def _average_forms(left: Any, right: Any, weight: Any) -> Any:
     return left * (1 - weight) + right * weight
 
 
-def _make_reduction(name: str) -> Callable[..., Any]:
+def _make_traced_array_reduction(name: str) -> Callable[..., Any]:
     def reduce_form(form: Any, dim: Any = None, keepdim: bool = False, **other: Any) -> Any:
         if not set(other) <= {"dtype"} or (name == "mean" and keepdim):
             return NotImplemented
@@ -100,8 +100,8 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
     "div": lambda left, right: left / right,
     "neg": lambda form: -form,
     "abs": abs,
-    "sum": _make_reduction("sum"),
-    "mean": _make_reduction("mean"),
+    "sum": _make_traced_array_reduction("sum"),
+    "mean": _make_traced_array_reduction("mean"),
     "matmul": lambda left, right: np.matmul(left, right),
     "rmatmul": lambda left, right: np.matmul(right, left),
     "lerp": _average_forms,
@@ -169,7 +169,7 @@ class TensorFollower:
             tensor = self.torch._C._functorch.get_unwrapped(tensor)
         return tensor
 
-    def get_entry(self, tensor: Any) -> _FollowedStorage | None:
+    def get_noise_record(self, tensor: Any) -> _FollowedStorage | None:
         """Return the record of how a tensor depends on noise, or None for tensors without noise.
 
         The record contains the memory of the tensor and one traced number for each entry. A traced
@@ -201,7 +201,7 @@ class TensorFollower:
         one entry depends on the noise. If the tensor does not depend on noise, return a numpy array
         of its values.
         """
-        entry = self.get_entry(tensor)
+        entry = self.get_noise_record(tensor)
         if entry is None:
             return _float_array(tensor)
         places = self._compute_entry_positions_in_storage(tensor, entry.shadow.size)
@@ -214,7 +214,7 @@ class TensorFollower:
         The argument `form` is an array of traced numbers. Each of these numbers states how one
         entry of the tensor depends on the noise.
         """
-        entry = self.get_entry(tensor)
+        entry = self.get_noise_record(tensor)
         if entry is None and not _is_traced_and_noisy(form):
             return
         flat = tensor.detach()
@@ -247,7 +247,7 @@ class TensorFollower:
         The mechanism runs on an input x, and then again on an input x'. In the run on x', this
         method replaces the values of the tensor by the values from the run on x.
         """
-        entry = self.get_entry(tensor)
+        entry = self.get_noise_record(tensor)
         if entry is None:
             return
         shadow = entry.shadow
@@ -276,7 +276,7 @@ class TensorFollower:
             items = list(_flatten_except_numbers_and_strings(args, named))
         if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
             return self._call_constructor(function, name, args, named)
-        tensors = [item for item in items if self.get_entry(item) is not None]
+        tensors = [item for item in items if self.get_noise_record(item) is not None]
         if not tensors:
             return function(*args, **named)
         if any(map(self._is_functorch_wrapped, items)):
@@ -334,11 +334,11 @@ class TensorFollower:
         options = {key: named.get(key) for key in ("dtype", "device")}
         if isinstance(source, list | tuple):
             # numpy joins a list of traced numbers.
-            parts = [self.get_form(t) for t in source if self.get_entry(t) is not None]
+            parts = [self.get_form(t) for t in source if self.get_noise_record(t) is not None]
             if len(parts) == len(source) and parts:
                 default = self.torch.get_default_dtype()
                 return self.array_to_tensor(np.stack(parts), options["dtype"] or default, None)
-        if self.get_entry(source) is None:
+        if self.get_noise_record(source) is None:
             return function(*args, **named)
         form = self.get_form(source)
         return self.array_to_tensor(form, options["dtype"] or source.dtype, options["device"])
@@ -400,7 +400,7 @@ class TensorFollower:
         results = result if isinstance(result, tuple | list) else [result]
         if not all(self.is_tensor(part) for part in results):
             return result if isinstance(result, str) else NotImplemented
-        if all(self.get_entry(part) is not None for part in results):
+        if all(self.get_noise_record(part) is not None for part in results):
             # Views share a storage that is traced already.
             return result
         if not all(part.is_floating_point() for part in results):
@@ -408,9 +408,9 @@ class TensorFollower:
         if name in _CASTING or name in ("cpu", "__deepcopy__"):
             self.set_traced_array(result, self.get_form(args[0]))
             return result
-        return self._set_moved_forms(function, args, named, data, result)
+        return self._move_traced_entries(function, args, named, data, result)
 
-    def _set_moved_forms(
+    def _move_traced_entries(
         self, function: Any, args: Any, named: dict[str, Any], data: Any, result: Any
     ) -> Any:
         forms = [self.get_form(tensor) for tensor in data]
@@ -435,7 +435,7 @@ class TensorFollower:
         Return NotImplemented if the function cannot be traced.
         """
         tensors = [t for t in _flatten_except_numbers_and_strings(args, named) if self.is_tensor(t)]
-        if any(not t.is_floating_point() and self.get_entry(t) is not None for t in tensors):
+        if any(not t.is_floating_point() and self.get_noise_record(t) is not None for t in tensors):
             return NotImplemented
         has_gradient = self.torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
         if base in _DERIVED and has_gradient:

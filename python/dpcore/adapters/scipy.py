@@ -95,7 +95,7 @@ def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
     return epsilon if delta == 0.0 and math.isfinite(epsilon) else None
 
 
-def input_array(x: Any) -> npt.NDArray[Any]:
+def input_to_real_array(x: Any) -> npt.NDArray[Any]:
     """Convert the input of additive noise to an array of real numbers of any shape."""
     return numeric("x", "an array of real numbers", list_to_floats(x))
 
@@ -170,7 +170,7 @@ class ScipyNoise(Adapter):
             TypeError: if x does not hold real numbers.
             ValueError: if the noise and x have different shapes.
         """
-        point = input_array(x)
+        point = input_to_real_array(x)
         shape = (check_size(size, point.size), *point.shape)
         noise = np.asarray(self._noise(shape, rng))
         # scipy omits a size of 1 and a dimension of 1.

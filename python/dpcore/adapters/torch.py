@@ -15,7 +15,7 @@ from ..errors import invalid, mistyped, show
 from ..events.event import numpy_of
 from ..packages import has_all
 from ..streams import check_size, seeded_torch
-from .scipy import Adapter, input_array
+from .scipy import Adapter, input_to_real_array
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -213,7 +213,7 @@ def _make_tensor(x: Any) -> Any:
     if isinstance(x, torch.Tensor):
         return x
     # The copy is needed because torch warns about read-only arrays, such as those of a pair.
-    numbers = input_array(x).copy()
+    numbers = input_to_real_array(x).copy()
     try:
         return torch.from_numpy(numbers)
     except TypeError:

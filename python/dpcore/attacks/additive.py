@@ -97,7 +97,7 @@ class Coding(NamedTuple):
     sizes: Ints
 
 
-def code_kind_per_column(layout: ColumnBins) -> Coding:
+def key_coding_of_column_kinds(layout: ColumnBins) -> Coding:
     """Return a rule that converts the kinds of value of an output to one whole number, the key.
 
     The key is a whole number that identifies the pattern of an output. The pattern states the kind
@@ -118,7 +118,7 @@ def code_kind_per_column(layout: ColumnBins) -> Coding:
     return Coding(keys, None, sizes)
 
 
-def code_kind_counts_per_class(layout: ColumnBins, classes: Ints) -> Coding | None:
+def key_coding_of_class_kind_counts(layout: ColumnBins, classes: Ints) -> Coding | None:
     """Return a rule that converts counts of the kinds of value to one whole number, the key.
 
     The key is a whole number that identifies the pattern of an output. A kind of value is, for
@@ -140,7 +140,7 @@ def code_kind_counts_per_class(layout: ColumnBins, classes: Ints) -> Coding | No
 
 
 def _bin_symbol_numbers_and_distinct_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
-    """Number the symbols (kinds of value) of each column from 0 upwards.
+    """Assign numbers from 0 upwards to the symbols (kinds of value) of each column.
 
     Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
     of different symbols of each column.
@@ -234,7 +234,7 @@ class Patterns(NamedTuple):
             weights += shrink_ratios_to_0(*log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
-    def pattern_group_numbers(self) -> Ints:
+    def weight_group_per_pattern(self) -> Ints:
         """Return, for each pattern (kinds of value), the number of its group.
 
         Patterns in one group use the same weights of bins.
@@ -455,11 +455,11 @@ def _fit_scores_without_patterns(pilot: Pilot, transform: str) -> Iterator[Addit
             yield AdditiveScore.of(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
-def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
+def _sum_by_class(counts: Floats, classes: Ints) -> Floats:
     """Return the counts of bins, summed over the columns of each class."""
-    sums = np.zeros((int(kinds.max()) + 1, *counts.shape[1:]))
+    sums = np.zeros((int(classes.max()) + 1, *counts.shape[1:]))
     # Counts are whole numbers, and therefore their sums are exact in any order.
-    np.add.at(sums, kinds, counts)
+    np.add.at(sums, classes, counts)
     return sums
 
 
@@ -467,9 +467,9 @@ def _fit_scores_with_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
     """Yield scores that use patterns; some also have weights for the bins of ordinary values."""
     classes = classes_by_input_values(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
-    codings: list[Coding | None] = [code_kind_per_column(layout)]
+    codings: list[Coding | None] = [key_coding_of_column_kinds(layout)]
     if classes.max() + 1 < pilot.columns:
-        codings.append(code_kind_counts_per_class(layout, classes))
+        codings.append(key_coding_of_class_kind_counts(layout, classes))
     for coding in codings:
         if coding is None or (coding.sizes == 1).all():
             continue
@@ -492,7 +492,7 @@ def _pattern_scores_simple_to_detailed(
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
     if not layout.columns_with_several_ordinary_bins().any():
         return
-    groups, ordinary = patterns.pattern_group_numbers(), layout.ordinary_bins()
+    groups, ordinary = patterns.weight_group_per_pattern(), layout.ordinary_bins()
     sides = pilot.count_group_bins(layout, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
     usual = np.where(ordinary, _bin_log_ratios_given_non_atom(sides, classes)[classes], 0.0)
@@ -683,9 +683,9 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
         pattern = " and a pattern" if self.patterns.size else ""
-        return f"log-likelihood ratio {over} {summed}{pattern} ({self._most_bins_in_column()} bins)"
+        return f"log-likelihood ratio {over} {summed}{pattern} ({self._most_unequal_bins()} bins)"
 
-    def _most_bins_in_column(self) -> int:
+    def _most_unequal_bins(self) -> int:
         """Return the largest number of bins with different weights in one column."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..bounds import clopper_pearson
-from ..bounds.power import limits_to_bounds, predict_limits_unchecked
+from ..bounds.power import limits_to_epsilon_bounds, predict_limits_unchecked
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
@@ -33,7 +33,7 @@ from ..sampling.tally import Sketch
 from .arrays import read_both_sides
 from .bins import Thresholds, place_between, score_thresholds, sorted_no_nan
 from .candidates import PartsScore, read_candidates
-from .grains import EXACT, Tolerance, column_tolerances, estimate_rounding
+from .grains import EXACT, Tolerance, column_tolerance, column_tolerances
 from .parts import DERIVED, Part, Parts, cache_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
@@ -101,7 +101,7 @@ class Goal:
         if self.is_total_variation:
             return limits[0] - limits[1]
         if self.claim is None:
-            return limits_to_bounds(*limits, self.delta)
+            return limits_to_epsilon_bounds(*limits, self.delta)
         return self.claim.excess(*limits)
 
     def less_cautious_goal(self) -> Goal:
@@ -186,8 +186,8 @@ def score_tolerance(
     rounding: Callable[[Sequence[Tolerance]], Tolerance] | None = score_attribute(score, "rounding")
     if rounding is not None and grains:
         return rounding(grains)
-    own = estimate_rounding(values, values_prime)
-    return replace(own, absolute=max((grain.median_tolerance for grain in grains), default=0.0))
+    own = column_tolerance(values, values_prime)
+    return replace(own, absolute=max((grain.typical_tolerance for grain in grains), default=0.0))
 
 
 def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
@@ -295,7 +295,7 @@ def _choose_threshold(
     if np.array_equal(least, most):
         return event
     raw = _choose_above_or_below_event(score, points, (plain, plain, plain), sizes, goal)
-    return replace(event, rounding=raw if raw.merit > rounding_remark_limit(event.merit) else None)
+    return replace(event, rounding=raw if raw.merit > min_merit_for_remark(event.merit) else None)
 
 
 def score_ns(choice: Choice) -> int:
@@ -367,7 +367,7 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     return replace(choice, event=event, counts=exact if is_x else exact.swapped(), is_clear=True)
 
 
-def rounding_remark_limit(merit: float) -> float:
+def min_merit_for_remark(merit: float) -> float:
     """Return the expected bound above which the report mentions an event that ignores rounding.
 
     `merit` is the expected bound of the event that is chosen with rounding.

@@ -135,13 +135,13 @@ def score_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EX
     steps = classify_gaps(pooled, grain)
     gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MAX_THRESHOLDS:
-        places = np.searchsorted(gaps, _make_rank_grid(pooled.size))
+        places = np.searchsorted(gaps, _make_end_dense_rank_grid(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if clean + 1 < pooled.size:
         rounded = np.flatnonzero(steps != APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
-        places = np.searchsorted(rounded, _make_rank_grid(pooled.size))
+        places = np.searchsorted(rounded, _make_end_dense_rank_grid(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
     points = place_between(pooled[gaps], pooled[gaps + 1])
     order = np.argsort(points, kind="stable")
@@ -165,7 +165,7 @@ def safe_gap_thresholds(values: Floats, values_prime: Floats, grain: Tolerance =
 
 
 @functools.lru_cache(maxsize=64)
-def _make_rank_grid(size: int) -> Ints:
+def _make_end_dense_rank_grid(size: int) -> Ints:
     """Return ranks of `size` sorted values: all ranks near both ends, and fewer in the middle.
 
     From each end to the middle, the distances of the ranks grow geometrically.

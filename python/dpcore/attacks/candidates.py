@@ -105,7 +105,7 @@ class _RankedPart:
 
         The key depends on the difficulty of the part only if its values on x and x' do not overlap.
         """
-        return part.difficulty if self.is_separate else DERIVED + 1, part.cost
+        return part.reader_effort if self.is_separate else DERIVED + 1, part.cost
 
 
 class _ColumnScreen:
@@ -154,7 +154,7 @@ class _ColumnScreen:
         del self.kept[self.most :]
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
-    def choose_best_parts(self, *sides: Array) -> Parts:
+    def choose_most_different_parts(self, *sides: Array) -> Parts:
         """Return the parts that differ most between x and x'. The easiest parts to read come first.
 
         Args:
@@ -232,7 +232,7 @@ def _explore_sides(
     _compare_parts_in_subtree(_pool_sides(*sides), (), screen, name)
     parts = screen.compared + screen.skipped
     read = PartsRead(parts, screen.compared, min(map(len, sides)))
-    return screen.choose_best_parts(*sides), read, screen
+    return screen.choose_most_different_parts(*sides), read, screen
 
 
 def bit_and_remainder_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -261,7 +261,7 @@ def bit_and_remainder_parts(outputs: Array, outputs_prime: Array) -> Parts:
             if deviate > own:
                 part = replace(part, steps=(("entry", index),) if index else ())
                 screen.compare_column_on_x_and_x_prime(part, _read_column(columns[i], part))
-    return screen.choose_best_parts()
+    return screen.choose_most_different_parts()
 
 
 def _bit_differing_columns(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
@@ -351,7 +351,7 @@ def _node_parts_and_omissions(
     if isinstance(held, Items):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
-        yield from _measures_of_texts(texts, steps)
+        yield from _parts_of_texts(texts, steps)
         yield from _yield_value_flags(held.tolist(), steps)
     elif held.dtype.names is None and held.ndim == 1:
         yield from _parts_of_values(held, steps)
@@ -426,7 +426,7 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Formula) -> I
             yield Part(steps, "modulo", modulus)
 
 
-def _measures_of_texts(texts: Strings, steps: Formula) -> Iterator[Part | int]:
+def _parts_of_texts(texts: Strings, steps: Formula) -> Iterator[Part | int]:
     """Yield the parts of strings: the length, letters near both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
@@ -470,7 +470,7 @@ def _parts_of_objects(bunch: Items, steps: Formula, name: str) -> Iterator[Part 
         yield from _parts_of_numbers(bunch.placed_numbers()[1], bits, words, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
-            yield from _measures_of_texts(bunch.placed_texts(kind)[1], steps)
+            yield from _parts_of_texts(bunch.placed_texts(kind)[1], steps)
             yield from _yield_value_flags(bunch.items_of_kind(kind)[1], steps)
     if {objects.SEQUENCE, objects.MAPPING, objects.SET} & set(kinds):
         yield Part(steps, "length")
@@ -676,7 +676,7 @@ class PartsScore(Record, word="OfParts"):
         return scores_of(self.score, self.parts(np.asarray(outputs)))
 
     @property
-    def _own_part(self) -> Part | None:
+    def _raw_part(self) -> Part | None:
         """The part whose value is the score, or None if the score is another function."""
         is_value = len(self.parts.parts) == 1 and score_attribute(self.score, "alone") is not None
         return self.parts.parts[0] if is_value else None
@@ -684,23 +684,23 @@ class PartsScore(Record, word="OfParts"):
     @property
     def plainness(self) -> int:
         """Difficulty of this score for readers of a report: 0 is the easiest to understand."""
-        return ScoreAttributes.plainness if self._own_part is None else self._own_part.difficulty
+        return ScoreAttributes.plainness if self._raw_part is None else self._raw_part.reader_effort
 
     @property
     def whole(self) -> bool:
         """True if all values of this score are whole numbers."""
-        part = self._own_part
+        part = self._raw_part
         return bool(score_attribute(self.score, "whole")) if part is None else part.is_integral
 
     @property
     def letters(self) -> bool:
         """True if the value of this score is the code of a letter in the output."""
-        return self._own_part is not None and self._own_part.measure == "letter"
+        return self._raw_part is not None and self._raw_part.measure == "letter"
 
     @property
     def sentences(self) -> tuple[str, str] | None:
         """Two sentences for reports (score 1, score 0) if this score is a flag, otherwise None."""
-        part = self._own_part
+        part = self._raw_part
         if part is not None:
             return (part.flag_sentence(True), part.flag_sentence(False)) if part.is_flag else None
         return renamed_sentences(self.score, partial(name_entries, names=self.parts.names()))

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import choice, instance, integer, invalid
-from ..events.event import Batch, Rough, Score, as_float64, cache_per_device, rounding_slack
+from ..events.event import Batch, Rough, Score, cache_per_device, device_tensor, rounding_slack
 from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from ..suggestions import explain_argument_errors
@@ -400,7 +400,7 @@ class Features(Record, word="Features"):
         fill, unit = cache_per_device(
             self,
             outputs,
-            lambda like, _: [as_float64(like, array) for array in (self.fill, self.unit)],
+            lambda like, _: [device_tensor(like, array) for array in (self.fill, self.unit)],
         )
         made = fill.new_empty((len(outputs), self.width))
         values = made[:, :dim].copy_(rows)
@@ -462,7 +462,7 @@ def _choose_rounding_grid_width(values: Floats, grain: Tolerance) -> float:
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
-    least, most = 4.0 * grain.median_tolerance, _GRID_WIDTH_TOLERANCES * grain.median_tolerance
+    least, most = 4.0 * grain.typical_tolerance, _GRID_WIDTH_TOLERANCES * grain.typical_tolerance
     return float(max(least, min(most, (high - low) / 32.0)))
 
 
@@ -520,7 +520,7 @@ class Linear(Merged, word="Linear"):
         made = self.features.on_device(outputs)
         if made is None:
             return None
-        weights = cache_per_device(self, outputs, lambda like, _: as_float64(like, self.weights))
+        weights = cache_per_device(self, outputs, lambda like, _: device_tensor(like, self.weights))
         total = (made @ weights + self.intercept).clamp_(-_MAX_LOG_ODDS, _MAX_LOG_ODDS)
         size = made.abs() @ weights.abs() + abs(self.intercept)
         return Rough(total, rounding_slack(self.features.width + 1, size))

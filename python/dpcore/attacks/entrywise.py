@@ -30,7 +30,7 @@ from ..suggestions import explain_argument_errors
 from .arrays import Places
 from .attack import AuditAttack, Fitted, Goal, Pilot, power_of_two_below
 from .bins import safe_gap_thresholds, sorted_no_nan
-from .grains import estimate_rounding
+from .grains import column_tolerance
 
 LEVEL: Final = 1e-6
 """Probability that at least one of all tests refuses a pilot with independent coordinates."""
@@ -479,7 +479,7 @@ def _sets_to_try(sides: Sequence[Array], group: tuple[int, ...], way: str, goal:
     fit = [sorted_no_nan(part[: len(part) // 2].ravel()) for part in parts]
     judged = [part[len(part) // 2 :].ravel() for part in parts]
     rest, sizes = [sorted_no_nan(values) for values in judged], [values.size for values in judged]
-    points = safe_gap_thresholds(fit[0], fit[1], estimate_rounding(*fit))
+    points = safe_gap_thresholds(fit[0], fit[1], column_tolerance(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]

@@ -31,13 +31,13 @@ _FORMAT_SAMPLE_NUMBERS: Final = 2**18
 _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
 """Smallest and largest number of rows, on x and also on x', that show the format of a column."""
 THREADS: Final = ContextVar("threads", default=1)
-"""Number of threads that estimate rounding tolerances (see `use_threads`)."""
+"""Number of threads that estimate rounding tolerances (see `use_tolerance_threads`)."""
 SAME, NEAR, APART = 0, 1, 2
 """The three kinds of differences between neighbouring values (see `classify_gaps`)."""
 
 
 @contextmanager
-def use_threads(threads: int) -> Iterator[None]:
+def use_tolerance_threads(threads: int) -> Iterator[None]:
     """Return a context manager that sets how many threads estimate rounding tolerances.
 
     The estimates do not depend on the number of threads.
@@ -82,7 +82,7 @@ class Tolerance:
             return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
 
     @property
-    def median_tolerance(self) -> float:
+    def typical_tolerance(self) -> float:
         """The rounding tolerance of a number with the median magnitude of the column."""
         return float(self.tolerances(self.middle))
 
@@ -145,7 +145,7 @@ def _c_order_floats(values: Array) -> Floats:
     return np.require(values, np.float64, ("C", "A"))
 
 
-def estimate_rounding(values: Array, values_prime: Array) -> Tolerance:
+def column_tolerance(values: Array, values_prime: Array) -> Tolerance:
     """Estimate the rounding tolerance (the grain) of one column, from its values on x and on x'."""
     if not values.size and not values_prime.size:
         return EXACT
@@ -166,7 +166,7 @@ def _tolerance_arrays(grains: Sequence[Tolerance]) -> tuple[Ints, Floats, Floats
     return bits, floats[0].copy(), floats[1].copy()
 
 
-def _max_sum_changes_by_rounding(grains: Sequence[Tolerance]) -> Floats:
+def _max_sum_change_per_column(grains: Sequence[Tolerance]) -> Floats:
     """Return, for each column, how much the rounding of its numbers can change a float64 sum."""
     bits, middles, absolutes = _tolerance_arrays(grains)
     places = PLACES * _float64_spacing(middles)
@@ -180,7 +180,7 @@ def weighted_sum_rounding(grains: Sequence[Tolerance], weights: Floats | None = 
     The tolerance of each column is multiplied by the magnitude of its weight. The result is the sum
     of these products.
     """
-    each = _max_sum_changes_by_rounding(grains)
+    each = _max_sum_change_per_column(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Tolerance(_FLOAT64_BITS, 0.0, float(total))
 
@@ -198,7 +198,7 @@ def transformed_roundings(
         grains = [merge_grains(grains)] * len(grains)
     bits, middles, absolutes = _tolerance_arrays(grains)
     if transform == "differences":
-        moves = _max_sum_changes_by_rounding(grains)
+        moves = _max_sum_change_per_column(grains)
         bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
     return bits, middles, absolutes
 

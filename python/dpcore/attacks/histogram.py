@@ -27,7 +27,7 @@ from .arrays import Merged, read_numbers
 from .atoms import Atoms, atoms_of, loose_of, take_head_rows
 from .attack import ScoreAttack
 from .bins import place_between
-from .grains import Tolerance, bin_boundary_indices, column_tolerances, estimate_rounding
+from .grains import Tolerance, bin_boundary_indices, column_tolerance, column_tolerances
 from .objects import as_hashable
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
@@ -108,7 +108,7 @@ class LetterEncoder(Record, word="Letters"):
     @classmethod
     def from_discrete(cls, outputs: Array, outputs_prime: Array, kind: str) -> LetterEncoder:
         """Make the conversion rule for pilot outputs that are whole numbers, strings or bytes."""
-        width = max(map(_count_entries_or_characters, (outputs, outputs_prime)))
+        width = max(map(_entries_or_letters_per_output, (outputs, outputs_prime)))
         sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
         # Plain ints: the difference of two int64 numbers may overflow.
         low = list(map(min, *(side.min(axis=0).tolist() for side in sides)))
@@ -251,7 +251,7 @@ def _character_codes(rows: Array, width: int) -> Array:
     return raw
 
 
-def _count_entries_or_characters(outputs: Array) -> int:
+def _entries_or_letters_per_output(outputs: Array) -> int:
     size, letters = outputs.dtype.itemsize, {"U": 4, "S": 1}
     return outputs.size // max(1, len(outputs)) * (size // letters.get(outputs.dtype.kind, size))
 
@@ -423,8 +423,8 @@ def choose_rounding_grid(*sides: Array) -> Grid:
     width is larger. Both numbers are 0 if the floats were never rounded.
     """
     numbers = [list(_nested_floats(items_of(side))) for side in sides]
-    grain = estimate_rounding(*(np.array(values, np.float64) for values in numbers))
-    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.median_tolerance, grain.middle)
+    grain = column_tolerance(*(np.array(values, np.float64) for values in numbers))
+    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical_tolerance, grain.middle)
 
 
 def _nested_floats(items: Iterable[Any]) -> Iterator[float]:

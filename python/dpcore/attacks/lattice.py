@@ -128,7 +128,7 @@ class FinerThan(Merged, word="FinerThan"):
         Raises:
             ValueError: if the outputs have too few entries.
         """
-        values = np.require(read_entries(outputs, self.columns), None, ("C", "A"))
+        values = np.require(read_entry_columns(outputs, self.columns), None, ("C", "A"))
         scores, window = np.zeros(len(values)), (self.low, self.high)
         _core.score_finer(values, self.exponent, window, self.quantifier == "every", scores)
         return scores
@@ -211,7 +211,7 @@ class LowBits(Merged, word="LowBits"):
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
         place = classes_of_exponents(self.exponents)
         for part in arrays.chunk_slices(outputs, _CHUNK_NUMBERS, len(self.columns)):
-            values = np.ascontiguousarray(read_entries(outputs[part], self.columns).T)
+            values = np.ascontiguousarray(read_entry_columns(outputs[part], self.columns).T)
             # A running sum adds column after column; the bits then do not depend on the chunks.
             total[part] += table[flat_cell_indices(values, self.edges, place)].cumsum(axis=0)[-1]
         return total
@@ -223,7 +223,7 @@ class LowBits(Merged, word="LowBits"):
         return f"log ratio of the lowest set bits of {'entry' if size == 1 else 'entries'} {listed}"
 
 
-def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
+def read_entry_columns(outputs: Array, columns: tuple[int, ...]) -> Floats:
     """Return the entries with the indices `columns` of each output, shape `(size, columns)`."""
     flat = read_numbers(outputs, min_columns=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
@@ -362,7 +362,7 @@ def _count_by_interval_and_lowest_bit(
     outputs: Array, outputs_prime: Array, columns: tuple[int, ...], ends: tuple[float, ...]
 ) -> Table:
     most = max(1, _MAX_TABULATED_ENTRIES // len(columns))
-    sides = [read_entries(side[:most], columns).ravel() for side in (outputs, outputs_prime)]
+    sides = [read_entry_columns(side[:most], columns).ravel() for side in (outputs, outputs_prime)]
     pooled = np.concatenate(sides)
     finite = pooled[np.isfinite(pooled)]
     edges = _choose_edges(finite, (0.0, *ends))
@@ -450,7 +450,7 @@ def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
                 score = FinerThan(exponent, low, high, table.columns, quantifier)
                 cuts.append((float(promises[cut]), score))
     if cuts and unclean[max(unclean)]:
-        cuts.append((max(unclean), _make_log_ratio_score_from_counts(table)))
+        cuts.append((max(unclean), _lowest_bit_log_ratio_score(table)))
     return cuts
 
 
@@ -524,7 +524,7 @@ def _off_lattice_z_scores_and_variances(
     return trace / np.sqrt(np.maximum(variance, 1.0)), variance
 
 
-def _make_log_ratio_score_from_counts(table: Table) -> LowBits:
+def _lowest_bit_log_ratio_score(table: Table) -> LowBits:
     """Return the whole table as a score: the log ratios of the shares of classes within each bin.
 
     The log ratios are shrunk towards 0 by two standard errors. Then many bins have weight 0, and

@@ -27,7 +27,7 @@ from ..events.event import numpy_of
 from ..mechanisms.answers import is_table_class, table_to_mapping
 from ..mechanisms.callables import Raised
 from ..mechanisms.spellings import PLAIN_CLASSES, Spelled
-from ..packages import converts_to_array, is_tensor
+from ..packages import has_array_method, is_tensor
 from ..records import Array, Flags, Floats, Ints
 from .arrays import Places
 
@@ -190,9 +190,9 @@ class Members:
     def count_equal(self, value: Any) -> Floats:
         """Return, for each sequence or set, how many members are equal to a hashable value."""
         self._counted += 1
-        if self._counted <= _COUNTS_BEFORE_TABLE or self._rows_containing_each_member is None:
+        if self._counted <= _COUNTS_BEFORE_TABLE or self._member_numbers_rows_and_starts is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
-        numbers, holders, first = self._rows_containing_each_member
+        numbers, holders, first = self._member_numbers_rows_and_starts
         if (number := numbers.get(value)) is None:
             return np.zeros(len(self.rows))
         held = holders[first[number] : first[number + 1]]
@@ -210,7 +210,7 @@ class Members:
         return np.bincount(holders[inside], minlength=len(self.rows)).astype(np.float64)
 
     @functools.cached_property
-    def _rows_containing_each_member(self) -> tuple[dict[Any, int], Places, Places] | None:
+    def _member_numbers_rows_and_starts(self) -> tuple[dict[Any, int], Places, Places] | None:
         """Tables of all members, or None if a member cannot be hashed.
 
         The three tables are: a number for each distinct value, the rows that contain each value,
@@ -550,7 +550,7 @@ def to_list_or_tuple(item: Any) -> Sequence[Any]:
     """Convert an object that is a sequence or an array to a list or tuple of its entries."""
     if type(item) in _BUILTIN_SEQUENCES:
         return item  # type: ignore[no-any-return]
-    if converts_to_array(item):
+    if has_array_method(item):
         array = numpy_of(item) if is_tensor(item) else np.asarray(item)
         # A structured scalar is one row of fields. Nested rows are kept, because a shape is
         # information.
@@ -627,7 +627,7 @@ def _classify_type(cls: Any) -> int:
         return MAPPING
     if issubclass(cls, Set):
         return SET
-    return SEQUENCE if issubclass(cls, Sequence) or converts_to_array(cls) else OTHER
+    return SEQUENCE if issubclass(cls, Sequence) or has_array_method(cls) else OTHER
 
 
 def _to_nanoseconds_if_exact(time: Any) -> Any:

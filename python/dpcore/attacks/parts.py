@@ -137,7 +137,7 @@ class Part(Record, word="Part"):
         return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
     @property
-    def difficulty(self) -> int:
+    def reader_effort(self) -> int:
         """Difficulty of the number that this `Part` reads, for readers of a report; 0 is easiest.
 
         The result is 0 if the number is the whole output, and 1 if it is the value of a key or
@@ -297,7 +297,7 @@ def _read_number_measure(values: Array, part: Part) -> Array | float:
         with np.errstate(invalid="ignore"):
             # A modulus may exceed the range of int8 or int16.
             whole = values.astype(np.int64) if kind == "i" else values
-            rounded = _round_mantissas(values) if kind == "f" else whole
+            rounded = _round_to_16_bits(values) if kind == "f" else whole
             remainders: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
         return remainders
     if measure == "bit" and kind in "iu":
@@ -307,7 +307,7 @@ def _read_number_measure(values: Array, part: Part) -> Array | float:
     return _read_32_bits(values, part.argument) if measure == "word" and kind in "iu" else np.nan
 
 
-def _round_mantissas(values: Array) -> Floats:
+def _round_to_16_bits(values: Array) -> Floats:
     """Round numbers to 16 significant bits, so that remainders do not show rounding errors.
 
     Whole numbers are not rounded.
@@ -377,7 +377,7 @@ def _read_objects(bunch: Items, part: Part, out: Floats) -> None:
     elif part.measure == "modulo":
         where, values = bunch.placed_numbers()
         with np.errstate(invalid="ignore"):
-            out[where] = np.remainder(_round_mantissas(values.real), part.argument)
+            out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
         # Whole numbers beyond 2^53 also have a remainder, as they do in an array.
         where, whole = bunch.placed_integers
         out[where] = [float(argument % int(part.argument)) for argument in whole]
@@ -467,7 +467,7 @@ class Parts(Record, word="Parts"):
         rows = rows_within_memory(outputs, _CHUNK_NUMBERS // max(1, len(self.parts)))
         for first in range(0, len(outputs), rows):
             part = slice(first, first + rows)
-            _fill_columns(outputs[part], readings, columns[part])
+            _read_parts_to_columns(outputs[part], readings, columns[part])
         return columns
 
     def names(self) -> list[str]:
@@ -619,14 +619,14 @@ def cache_parts() -> Iterator[None]:
 _PartColumns = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 
-def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
+def _read_parts_to_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
     """Read parts of a node (the values of all outputs at one place) into `columns`."""
     if isinstance(node, np.ndarray) and node.ndim > 1:
         # The result for an output must not depend on whether all outputs of its block have one
         # shape.
         entries = [reading for reading in readings if reading[0] and reading[0][0][0] == "entry"]
         if len(entries) < len(readings):
-            _fill_columns(
+            _read_parts_to_columns(
                 restore_rows(node),
                 [column for column in readings if column not in entries],
                 columns,
@@ -641,7 +641,7 @@ def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
             read_numbers(held, texts, part, columns[:, i])
     for step, group in below.items():
         inner = _take_step(held, *step)
-        _fill_columns([ABSENT] * len(columns) if inner is None else inner, group, columns)
+        _read_parts_to_columns([ABSENT] * len(columns) if inner is None else inner, group, columns)
 
 
 def rows_within_memory(outputs: Array, max_rows: int) -> int:

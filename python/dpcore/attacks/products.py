@@ -23,10 +23,10 @@ from .arrays import Places, has_few_distinct_rows, read_numbers
 from .atoms import MAX_CLUSTER_TOLERANCES
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
-from .grains import Tolerance, bin_boundary_indices, estimate_rounding
+from .grains import Tolerance, bin_boundary_indices, column_tolerance
 from .ratios import to_fixed_point
 from .threshold import Special
-from .triples import best_pair_and_triple, choose_rare_box_event, has_3_to_8_entries, ratio_score
+from .triples import best_pair_and_triple, choose_3_interval_event, has_3_to_8_entries, ratio_score
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -82,13 +82,13 @@ def nonconstant_medians_and_spreads(rows: Array, rows_prime: Array) -> Frame:
         # Neighbouring columns depend on each other more often than distant columns.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
-    every = [_column_stats(some[:, i], estimate_rounding(some[:, i], some[:0, i])) for i in entries]
+    every = [_centre_spread(some[:, i], column_tolerance(some[:, i], some[:0, i])) for i in entries]
     frames = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
     entries_kept, cuts, centres, scales, many = frames.reshape(-1, 5).T.astype(np.float64)
     return Frame(entries_kept.astype(np.int64), cuts, centres, scales, many > 0.0)
 
 
-def _column_stats(values: Array, grain: Tolerance) -> tuple[float, float, float, float] | None:
+def _centre_spread(values: Array, grain: Tolerance) -> tuple[float, float, float, float] | None:
     """Return four numbers for a column, or None if the column is constant.
 
     The numbers are the value at which the sign changes, the median, the spread, and a flag. The
@@ -96,7 +96,7 @@ def _column_stats(values: Array, grain: Tolerance) -> tuple[float, float, float,
     """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
-    gaps, slack = bin_boundary_indices(ordered, grain), grain.median_tolerance
+    gaps, slack = bin_boundary_indices(ordered, grain), grain.typical_tolerance
     if not gaps.size and (not ordered.size or np.ptp(ordered) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(ordered[ordered.size // 2])
@@ -343,7 +343,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         The result is for the worst case, in which every centred and scaled entry is 16 or -16.
         `grains` contains the distance by which rounding may move each entry of the output.
         """
-        moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
+        moved = np.array([grains[i].typical_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Tolerance(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
@@ -464,7 +464,7 @@ class Products(NumericAttack):
             return None
         if not has_3_to_8_entries(sides[0]):
             return None
-        return choose_rare_box_event(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+        return choose_3_interval_event(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
         """Return scores that combine two or three columns, even if whole rows repeat often.

@@ -155,7 +155,7 @@ def run_index_by_ratio(k: Array, k_prime: Array) -> Places:
     start = np.zeros((tables, bins + 1), dtype=np.intp)
     for end in range(1, bins + 1):
         inside = totals[:, :, end : end + 1] - totals[:, :, :end]
-        value = best[:, :end] + _max_log_likelihood(*inside) - _RUN_PENALTY / 2.0
+        value = best[:, :end] + _binomial_max_log_likelihood(*inside) - _RUN_PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
     # Read the starts of the runs backwards, from the last run.
@@ -166,7 +166,7 @@ def run_index_by_ratio(k: Array, k_prime: Array) -> Places:
     return np.cumsum(begins[:, :-1], axis=1) - 1
 
 
-def _max_log_likelihood(k: Floats, k_prime: Floats) -> Floats:
+def _binomial_max_log_likelihood(k: Floats, k_prime: Floats) -> Floats:
     """Return the maximum log-likelihood of sets of bins with `k` draws on x and `k_prime` on x'."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both

@@ -451,7 +451,7 @@ def _make_repeated_entry_count_score(grains: Sequence[Tolerance]) -> Repeats:
     """Return the score that counts repeated entries, with tolerances for rounding."""
     grain = merge_grains(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
-    return Repeats(2.0 * grain.median_tolerance, relative)
+    return Repeats(2.0 * grain.typical_tolerance, relative)
 
 
 def _repeated_entries_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:

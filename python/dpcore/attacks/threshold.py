@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped, vector
-from ..events.event import Batch, Rough, Score, as_float64, cache_per_device, rounding_slack
+from ..events.event import Batch, Rough, Score, cache_per_device, device_tensor, rounding_slack
 from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
 from ..suggestions import explain_argument_errors
@@ -174,7 +174,7 @@ class Closer(Record, word="Closer"):
         if self.norm == "l2":
             shift, size, norm = middle
             slack = rounding_slack(terms, size + norm * outputs.rounded_up_row_norms())
-            return Rough(outputs.dot(apart) - shift, slack)
+            return Rough(outputs.weighted_row_sums(apart) - shift, slack)
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
@@ -190,10 +190,10 @@ class Closer(Record, word="Closer"):
         """
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
-            return as_float64(like, apart), as_float64(like, middle)
+            return device_tensor(like, apart), device_tensor(like, middle)
         shift = apart * middle
         sizes = float(shift.sum()), float(np.abs(shift).sum()), float(np.linalg.norm(apart))
-        return as_float64(like, apart), sizes
+        return device_tensor(like, apart), sizes
 
     def rounding(self, grains: Sequence[Tolerance]) -> Tolerance:
         """Return how far rounding errors can move this score.
@@ -670,22 +670,22 @@ def _max_log_ratio(ordered: list[Floats], grains: list[Tolerance], rows: tuple[i
     """
     # The threshold is just below an order statistic: its whole atom is above the threshold on both
     # sides.
-    points = np.concatenate([side[:, _geometric_ranks(side.shape[1])] for side in ordered], axis=1)
+    points = np.concatenate([side[:, _end_dense_ranks(side.shape[1])] for side in ordered], axis=1)
     with np.errstate(invalid="ignore"):
         points = np.ascontiguousarray(points - 2.0 * tolerances_at(grains, points))
     below = [_core.count_below(np.ascontiguousarray(side), points) for side in ordered]
     above = [side.shape[1] - count for side, count in zip(ordered, below, strict=True)]
-    return np.maximum(_max_cautious_log_ratios(below, rows), _max_cautious_log_ratios(above, rows))
+    return np.maximum(_max_log_ratio_limits(below, rows), _max_log_ratio_limits(above, rows))
 
 
-def _max_cautious_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
+def _max_log_ratio_limits(hits: list[Ints], rows: tuple[int, int]) -> Floats:
     first, second = (count + 0.5 for count in hits)
     ratios = np.log(first / rows[0]) - np.log(second / rows[1])
     errors = np.sqrt(1.0 / first + 1.0 / second)
     return np.asarray((np.abs(ratios) - _RATIO_STANDARD_ERRORS * errors).max(axis=1))
 
 
-def _geometric_ranks(size: int) -> Places:
+def _end_dense_ranks(size: int) -> Places:
     """Return ranks from 0 to size - 1, in steps that grow geometrically from each end inwards."""
     steps = np.unique(np.geomspace(1, max(1, size // 2), 40).astype(np.intp)) - 1
     return np.unique(np.concatenate([steps, size - 1 - steps]))

@@ -302,7 +302,7 @@ def make_column_table(functions: Sequence[Any], rows: Array) -> Floats:
     return np.column_stack([column(rows) for column in functions])
 
 
-def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
+def fit_output_and_time_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
     """Fit scores (functions) of the output and the running time of a call, to make events.
 
     Args:
@@ -334,7 +334,7 @@ def _yield_column_function_sets(rows: Array, sides: Flags, pair: Pair) -> Iterat
         # If the output never changes, only the latency is informative.
         return
     yield (*entries, Latency())
-    telling = _entries_with_top_gaps(entries, rows, sides)
+    telling = _top_time_gap_entries(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _MAX_VALUE_GROUPS:
         yield OutputGroup(telling[0], _find_even_edges(first, _MAX_VALUE_GROUPS)), Latency()
@@ -357,7 +357,7 @@ def _output_column_functions(rows: Array) -> tuple[Any, ...]:
     return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MAX_OUTCOMES))),)
 
 
-def _entries_with_top_gaps(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
+def _top_time_gap_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
     """Return at most two entries: those with the largest differences of latency between x and x'.
 
     Calls with similar values of an entry form a group. In each group, the medians of the latencies
@@ -495,7 +495,7 @@ def choose_output_or_time_event(
     goal = Goal(max(1, count("trials", trials) // 2), 0.0, confidence_level(confidence))
     alone = Latency()
     events = choose_events([alone], rows[sides], rows[~sides], goal)
-    scores = make_timed_scores(rows[::2], sides[::2], pair)
+    scores = fit_output_and_time_scores(rows[::2], sides[::2], pair)
     rest, rest_sides = rows[1::2], sides[1::2]
     events += choose_events(scores, rest[rest_sides], rest[~rest_sides], goal)
     # Of equal merits, max() takes the first, which is the simplest.
@@ -532,13 +532,13 @@ def pick_latency_and_side(pilot: Timed, trials: int, confidence: float = 0.95) -
     above = [low.size - below[0], high.size - below[1]]
     scale = trials / values.size
     options = [(hits, way) for hits in (above, below) for way in (0, 1)]
-    merits = [_expected_bound(hits[way], hits[1 - way], scale, alpha) for hits, way in options]
+    merits = [_expected_eps_bound(hits[way], hits[1 - way], scale, alpha) for hits, way in options]
     which, place = divmod(int(np.argmax(merits)), points.size)
     event = Above(Latency(), float(points[place]), "above" if which < 2 else "below")
     return event, "x_prime" if which % 2 else "x"
 
 
-def _expected_bound(k: Floats, k_prime: Floats, calls_ratio: float, alpha: float) -> Floats:
+def _expected_eps_bound(k: Floats, k_prime: Floats, calls_ratio: float, alpha: float) -> Floats:
     """Return the conditional bound on epsilon that a count is expected to certify.
 
     The expected share of hits on the first input is the lower confidence limit from the pilot.

@@ -24,7 +24,7 @@ from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import Choice, Goal
 from .bins import SHARE, place_between
-from .grains import bin_boundary_indices, estimate_rounding
+from .grains import bin_boundary_indices, column_tolerance
 from .ratios import to_fixed_point, weigh_bins
 from .residues import residues_of
 
@@ -209,7 +209,7 @@ def _make_code_rules(columns: Sequence[Array], split_values: Floats) -> list[Few
     for i, centre in enumerate(split_values.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
         values = arrays.sorted_finite_values(*heads)
-        gaps = bin_boundary_indices(values, estimate_rounding(*heads))
+        gaps = bin_boundary_indices(values, column_tolerance(*heads))
         cuts = tuple(place_between(values[gaps], values[gaps + 1]).tolist())
         if len(cuts) < _MAX_VALUES:
             ways += [(0, FewValued(i, 0, cuts))] if cuts else []
@@ -260,7 +260,7 @@ def best_pair_and_triple(columns: Sequence[Array], centres: Floats) -> list[tupl
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.concatenate([np.ones_like(side[:1]), side]) for side in sides]
     places = np.array([-1, *(ways[number].column for number in owners[1:])])
-    evidence = np.abs(_feature_triple_moment_z_scores(sides, places))
+    evidence = np.abs(_triple_moment_gap_z_scores(sides, places))
     groups = []
     # The first feature is constant: moments with it are moments of pairs.
     for first, stop in ((0, 1), (1, len(places))):
@@ -272,7 +272,7 @@ def best_pair_and_triple(columns: Sequence[Array], centres: Floats) -> list[tupl
     return groups
 
 
-def _feature_triple_moment_z_scores(sides: Sequence[Array], own: Ints) -> Array:
+def _triple_moment_gap_z_scores(sides: Sequence[Array], own: Ints) -> Array:
     """Return how much the moments E[f g h] on x and on x' differ, in standard errors.
 
     Here f, g and h are any three features of the outputs.
@@ -338,11 +338,11 @@ def ratio_score(group: Sequence[FewValued], columns: Sequence[Array], entries: I
 
 
 def has_3_to_8_entries(outputs: Array) -> bool:
-    """Return True if outputs have 3 to 8 entries. `choose_rare_box_event` requires this."""
+    """Return True if outputs have 3 to 8 entries. `choose_3_interval_event` requires this."""
     return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
 
 
-def choose_rare_box_event(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
+def choose_3_interval_event(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
     """Choose the event "three entries lie in three intervals", which is rare on one input.
 
     The product of the three intervals is called a box. It contains many pilot outputs (first draws)

@@ -112,7 +112,7 @@ def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...],
             f"a call takes more than {MAX_CALL_SECONDS} s: single outputs were not compared with "
             "rows of longer calls",
         )
-    outputs = _draw_single_and_batch_row_samples(draws, calls, rows)
+    outputs = _draw_four_samples_per_input(draws, calls, rows)
     sides = [_columns_and_tolerances(side) for side in outputs]
     n_tests = _TESTS_PER_COLUMN * sum(side[0].shape[1] for side in sides)
     p_values = {}
@@ -131,7 +131,7 @@ def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...],
     )
 
 
-def _draw_single_and_batch_row_samples(draws: TimedDraws, calls: int, rows: int) -> list[Array]:
+def _draw_four_samples_per_input(draws: TimedDraws, calls: int, rows: int) -> list[Array]:
     """Return four samples for each input, one after the other in one array.
 
     The samples are the outputs of calls of size 1, and the first, middle and last rows of calls
@@ -197,7 +197,7 @@ def _smallest_p_value_over_tests(values: Floats, slack: Floats) -> float:
     begins_far, ends_far, _ = _tie_rank_ranges_and_minima(distances, slack)
     commonest = np.take_along_axis(begins, (ends - begins).argmax(axis=0)[None], axis=0)
     return min(
-        map(_smallest_column_p_value, (begins + ends, begins_far + ends_far, begins == commonest))
+        map(_min_permutation_p_value, (begins + ends, begins_far + ends_far, begins == commonest))
     )
 
 
@@ -221,7 +221,7 @@ def _tie_rank_ranges_and_minima(values: Floats, slack: Floats) -> tuple[Array, A
     return begins, ends, np.take_along_axis(ordered, begins, axis=0)
 
 
-def _smallest_column_p_value(scores: Array) -> float:
+def _min_permutation_p_value(scores: Array) -> float:
     """Return the smallest two-sided p-value, over all columns, of a permutation test.
 
     The test statistic is the sum of the first half of a column.

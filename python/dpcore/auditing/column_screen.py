@@ -89,9 +89,9 @@ class ColumnSums:
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, self.centre.size, _SLICE_COLUMNS):
                 part = slice(start, start + _SLICE_COLUMNS)
-                self.cells[:, part] += self._add_sums_get_histogram(rows, part)
+                self.cells[:, part] += self._update_sums_and_count_bins(rows, part)
 
-    def _add_sums_get_histogram(self, rows: Array, part: slice) -> npt.NDArray[np.uint8]:
+    def _update_sums_and_count_bins(self, rows: Array, part: slice) -> npt.NDArray[np.uint8]:
         """Update the sums of some columns, and return the counts for their histograms."""
         centre, scale = self.centre[part], 1.0 / self.widths[part]
         counts = np.zeros((_CELLS, centre.size), np.uint8)
@@ -226,16 +226,16 @@ def measure_four_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
 
 
 def choose_columns(
-    sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
+    sides: Sequence[ColumnSums], inputs: tuple[Floats, Floats] | None
 ) -> tuple[Ints, tuple[Ints, ...]]:
     """Choose the columns of the outputs (rows of numbers) from which an attack learns.
 
     The function chooses the columns in which the distributions of the outputs on x and on x' differ
-    most. If `ends` is given, it also chooses the columns in which the inputs differ most.
+    most. If `inputs` is given, it also chooses the columns in which the inputs differ most.
 
     Args:
         sides: sums and histograms of the columns, first on x and then on x'.
-        ends: the inputs x and x', if an input has one number for each column. None if inputs have
+        inputs: the inputs x and x', if an input has one number for each column. None if inputs have
             another form.
 
     Returns:
@@ -248,8 +248,8 @@ def choose_columns(
     for merits in measure_four_differences(sides):
         most = np.argsort(-merits, kind="stable")[:_CHOSEN_PER_TEST]
         ranked.append(most[merits[most] > -np.inf])
-    if ends is not None:
-        apart = np.abs(ends[0] - ends[1])[: sides[0].centre.size]
+    if inputs is not None:
+        apart = np.abs(inputs[0] - inputs[1])[: sides[0].centre.size]
         most = np.argsort(-apart, kind="stable")[:_MAX_DIRECTED_COLUMNS]
         ranked.append(most[apart[most] > 0.0])
     chosen = np.unique(np.concatenate(ranked))

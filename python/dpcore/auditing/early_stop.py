@@ -156,13 +156,13 @@ class SequentialAudit:
         course.begin_step("fit", "choosing the event", 2 * self.pilot)
         try:
             if not self._kept and self._wide is None:
-                self._draw_pilot_and_read_facts()
+                self._draw_pilot_and_find_anomalies()
             course.begin_step("count", "counting until refuted", 2 * (trials - self.done))
             while self.done < trials and not self._is_refuted:
                 course.begin_step("fit")
                 self._choose_next_event_if_due(trials)
                 course.begin_step("count")
-                for piece, sides in self._draw_next_slices(start, start + trials):
+                for piece, sides in self._draw_until_next_refit(start, start + trials):
                     self._count(piece, sides)
                     if keep is not None:
                         keep()
@@ -179,7 +179,7 @@ class SequentialAudit:
         goal = -math.log1p(-self.request.confidence)
         return self.martingale is not None and self.martingale.log_wealth >= goal
 
-    def _draw_next_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
+    def _draw_until_next_refit(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
         """Draw the next slice, or with several workers all slices until the next event is chosen.
 
         Returns:
@@ -259,7 +259,7 @@ class SequentialAudit:
         self._counted = list(zip(pieces, state["nan"], strict=True))
         done = integer("slices", sum(piece.counts.n for piece in pieces), 0, self.request.trials)
         self._evidence = {label: [*both] for label, *both in state["evidence"]}
-        self._draw_pilot_and_read_facts()
+        self._draw_pilot_and_find_anomalies()
         if state["chosen"] is None:
             return
         event, direction, counts = state["chosen"]
@@ -272,17 +272,17 @@ class SequentialAudit:
         for before, piece in itertools.pairwise(pieces[:1] + pieces):
             label += (piece.event, piece.direction) != (before.event, before.direction)
             self._bet_on_slice(piece, label)
-        self._redraw_latest_slices(refuse)
+        self._redraw_slices_for_next_event(refuse)
         self.done = done
 
-    def _redraw_latest_slices(self, refuse: Callable[[str], NoReturn]) -> None:
+    def _redraw_slices_for_next_event(self, refuse: Callable[[str], NoReturn]) -> None:
         """Draw again the latest slices of trials, from which the next event will be learned."""
         sizes = (piece.counts.n for piece in self.slices)
         ends = list(itertools.accumulate(sizes, initial=self.request.start))
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
         while first > 0 and room > 0:
             first -= 1
-            width = self.source.elements if self._wide is None else self._wide.kept_width
+            width = self.source.elements if self._wide is None else self._wide.kept_values_per_row
             room -= self.slices[first].counts.n * width
         for number in range(first, len(self.slices)):
             piece, trials = self.slices[number], (ends[number], ends[number + 1])
@@ -311,7 +311,7 @@ class SequentialAudit:
             trials = min(trials, self._max_trials_drawn_ahead)
         return max(1, trials // block) * block
 
-    def _draw_pilot_and_read_facts(self) -> None:
+    def _draw_pilot_and_find_anomalies(self) -> None:
         claim, pair = self.request.claim, self.request.pair
         if claim is not None and not isinstance(claim, Claim):
             claim *= pair.distance
@@ -326,7 +326,7 @@ class SequentialAudit:
         self.facts = pilot_anomalies(sides, self.request.pair_as_floats, claim, self.request.delta)
 
     @property
-    def _sought_curve(self) -> Claim | None:
+    def _pending_curve(self) -> Claim | None:
         """The claimed curve before its tangent is chosen, and None afterwards."""
         claim = self.request.claim
         return claim if isinstance(claim, Claim) and self.tangent is None else None
@@ -355,7 +355,7 @@ class SequentialAudit:
         if not scores and not reading.whole:
             raise inapplicable_error(self.attack, reading.choosing_outputs[0])
         level = self.request.delta, self.request.confidence
-        goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought_curve)
+        goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._pending_curve)
         best, _ = choose_event_of_wide_outputs(self.source, scores, reading, goal)
         self.remarks = note_no_bound([best], reading.choosing_outputs[0])
         wide = reading.choice_on_full_output(best)
@@ -365,7 +365,7 @@ class SequentialAudit:
         if self._wide is not None:
             return self._fit_wide(self._wide, trials)
         n_seen = self.pilot + self.done
-        outputs, outputs_prime = self.source.convert_for_attack(
+        outputs, outputs_prime = self.source.convert_to_common_type(
             *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
         )
         halves = outputs[::2], outputs_prime[::2]
@@ -376,7 +376,7 @@ class SequentialAudit:
                 raise inapplicable_error(self.attack, outputs)
             return Choice(Never(), "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         level = self.request.delta, self.request.confidence
-        goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought_curve)
+        goal = Goal(min(trials, 2 * n_seen), *level, claim=self._pending_curve)
         events = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
         best = simplest_with_wide_gap(events, outputs[1::2], outputs_prime[1::2])
         self.remarks = note_no_bound(events, outputs)
@@ -436,7 +436,7 @@ class SequentialAudit:
             since = begin - self.source.start
             number = since // self.source.block
             for side, outputs in enumerate(sides):
-                evidence[side] += IndependenceSums.of_answers(
+                evidence[side] += IndependenceSums.of_event_answers(
                     outputs[rows], since, number, answers[side][rows]
                 )
 

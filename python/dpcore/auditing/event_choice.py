@@ -23,8 +23,8 @@ from ..attacks.attack import (
     choose_events,
     column_grains,
     merit_of,
+    min_merit_for_remark,
     part_grains,
-    rounding_remark_limit,
     score_ns,
     score_tolerance,
     simplest_with_wide_gap,
@@ -138,7 +138,7 @@ def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
             function are the first of these draws.
         most: largest number of outputs per input that may be drawn here.
     """
-    return source.outputs(SELECTION, 0, _first_look_size(source, selection, most))
+    return source.outputs(SELECTION, 0, _draws_for_first_comparison(source, selection, most))
 
 
 def extend_first_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
@@ -156,7 +156,7 @@ def extend_first_outputs(source: Source, drawn: Sides, selection: int, most: int
     Returns:
         The outputs on x and on x': the earlier outputs and the new outputs together.
     """
-    rows, held = _first_look_size(source, selection, most), len(drawn[0])
+    rows, held = _draws_for_first_comparison(source, selection, most), len(drawn[0])
     if rows == held:
         return drawn
     if rows < selection:
@@ -167,7 +167,7 @@ def extend_first_outputs(source: Source, drawn: Sides, selection: int, most: int
     return first, second
 
 
-def _first_look_size(source: Source, selection: int, most: int) -> int:
+def _draws_for_first_comparison(source: Source, selection: int, most: int) -> int:
     rows = max(_SCREENING_ELEMENTS // max(1, source.elements), _SCREENING_ROWS[0])
     return min(rows, _SCREENING_ROWS[1], selection, most)
 
@@ -225,7 +225,7 @@ def select_event(
     chosen = simplest_with_wide_gap(ranked, *first_look, _choose_fastest_near_best(ranked))
     if in_tail:
         chosen = replace(chosen, farther=_choose_better_in_tail(chosen, ranked, first_look, goal))
-    is_rounding_better = rounded is not None and rounded.merit > rounding_remark_limit(chosen.merit)
+    is_rounding_better = rounded is not None and rounded.merit > min_merit_for_remark(chosen.merit)
     return replace(chosen, rounding=rounded if is_rounding_better else None)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from ..claims.trade_off import Claim
 from ..errors import invalid
 from ..mechanisms.callables import is_thread_safe, is_unbatched
-from ..mechanisms.declarations import is_native
+from ..mechanisms.declarations import can_core_draw
 from ..progress import LONG_SECONDS, format_time
 from ..sampling.driver import Shard, Source, Votes, return_outputs_unchanged, run_shard
 from ..sampling.sources import estimate_times
@@ -145,7 +145,7 @@ class Forecast:
             lines.append(
                 "a search takes less with a smaller budget=, or with the one pair that it found"
             )
-        lines += self._advise_threads()
+        lines += self._advise_parallel_draws()
         if self.one_by_one:
             lines.append("a mechanism (x, size, rng) draws many outputs in one call, if it can")
         return "\n  ".join(lines)
@@ -240,7 +240,7 @@ class Forecast:
         line += f" and certifies an epsilon of {most:.2f} at most{warning}"
         return [f"{line} ({self.trials:,} trials: {self.most(self.trials):.2f})"]
 
-    def _advise_threads(self) -> list[str]:
+    def _advise_parallel_draws(self) -> list[str]:
         blocks = -(-self.trials // self.block)
         if self.threads > 1:
             proposed_block = trials_per_thread(self.trials, self.threads)
@@ -271,7 +271,7 @@ def fit_trials_to_time(request: UnsettledRequest, say: Callable[[str], None]) ->
         of trials is unchanged. The field `randomness` becomes "own" if two calls with equal random
         generators gave different outputs.
     """
-    request = _time_calls(request)
+    request = _time_growing_calls(request)
     forecast = _forecast_time(request)
     if request.budget is not None:
         most = (MOST_DRAWS - 1) // max(1, request.make_source(request.probe_pair).elements)
@@ -365,13 +365,13 @@ def _forecast_time(request: UnsettledRequest) -> Forecast:
     )
 
 
-def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
+def _time_growing_calls(request: UnsettledRequest) -> UnsettledRequest:
     """Measure larger and larger calls, until the outputs take longer than a call's fixed time.
 
     Without a given time for the audit, calls are measured only if an output takes 1 ms or more.
     """
     course, budget, times = request.course, request.budget, request.attack.times
-    native, (fixed, each) = is_native(request.mechanism), course.fixed_and_output_seconds()
+    native, (fixed, each) = can_core_draw(request.mechanism), course.fixed_and_output_seconds()
     alone = native or times or is_unbatched(request.mechanism)
     if budget is None and (alone or each < _FAST_OUTPUT_SECONDS):
         return request
@@ -405,8 +405,8 @@ def _time_block(request: UnsettledRequest, source: Source, rows: int) -> Shard:
     # For a callable, a block number that is not used elsewhere.
     first = 0 if source.draws.native else _TIMED_BLOCK_NUMBER * source.block
     begun = request.course.clock()
-    shard = run_shard(source.draws, work, source.make_task(PROBE, first, first + rows))
+    shard = run_shard(source.draws, work, source.make_draw_task(PROBE, first, first + rows))
     seconds = (request.course.clock() - begun) / 2
     for _ in shard.sides:
-        request.course.record_call(rows, seconds)
+        request.course.record_call_duration(rows, seconds)
     return shard

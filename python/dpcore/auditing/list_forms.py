@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import list_to_floats
 from ..mechanisms.callables import Repeated, make_generator
-from ..mechanisms.declarations import convert_pair, get_or_default, is_native
+from ..mechanisms.declarations import can_core_draw, convert_pair, get_or_default
 from ..pairs.differences import inputs_equal
 from ..records import Pair, frozen_array
 from ..sampling.sources import TimeLog
@@ -111,7 +111,7 @@ def _yield_input_forms(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -
     Functions with their own randomness are left out too, because their outputs differ in any case.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
-    if is_native(mechanism) or (get_or_default(mechanism, "takes_lists") and not is_function):
+    if can_core_draw(mechanism) or (get_or_default(mechanism, "takes_lists") and not is_function):
         return
     inputs = convert_pair(mechanism, pair)
     for side, (x, passed) in enumerate(((pair.x, inputs.x), (pair.x_prime, inputs.x_prime))):

@@ -15,10 +15,10 @@ import numpy as np
 from ..errors import show, tag_error
 from ..mechanisms import answers
 from ..mechanisms.callables import (
-    explain_failures,
     is_unbatched,
     make_generator,
     makes_tensors,
+    note_failing_input,
     rows_of_one_call,
 )
 from ..records import Array, Pair
@@ -52,7 +52,7 @@ TYPE_CHECK_CALLS: Final = 20
 all calls show it in at most one of 2^40 audits."""
 
 
-def find_output_shape_and_names(
+def find_shape_fields_columns(
     mechanism: Any, pair: Pair, seed: int, course: TimeLog, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     """Find the shape of one mechanism output, the names of its fields, and its column names.
@@ -84,7 +84,7 @@ def find_output_shape_and_names(
     def make_rng(side: int, number: int) -> np.random.Generator:
         return make_generator(seed, PROBE, side, number)
 
-    with explain_failures(mechanism, (pair.x, pair.x_prime), _PROBE_ROWS_OF_LISTS, make_rng):
+    with note_failing_input(mechanism, (pair.x, pair.x_prime), _PROBE_ROWS_OF_LISTS, make_rng):
         return _read_shape_field_column_names(mechanism, pair, seed, course, trials)
 
 
@@ -98,7 +98,7 @@ def _read_shape_field_column_names(
         begun = course.clock()
         x = pair.x_prime if side else pair.x
         answer = mechanism(x, _PROBE_ROWS, make_generator(seed, PROBE, side, number))
-        course.record_call(_PROBE_ROWS, course.clock() - begun)
+        course.record_call_duration(_PROBE_ROWS, course.clock() - begun)
         return answer
 
     answer = ask(0)

@@ -17,7 +17,7 @@ from ..attacks.attack import Goal, ScoreAttack
 from ..attacks.candidates import read_candidates
 from ..errors import flag, invalid, message, mistyped, tag_error, vector
 from ..mechanisms import Native
-from ..mechanisms.declarations import convert_pair, get_or_default, is_native, noiseless_outputs
+from ..mechanisms.declarations import can_core_draw, convert_pair, get_or_default, noiseless_outputs
 from ..packages import has_all
 from ..pairs import Search, Searched, Texts, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal, pair_lists_to_float_arrays
@@ -153,7 +153,7 @@ def parse_pair(
         mechanism=mechanism,
     )
     for candidate in candidates.pairs:
-        if is_native(mechanism):
+        if can_core_draw(mechanism):
             dim_of(candidate)
         candidates.checked(candidate)
     return candidates
@@ -407,7 +407,7 @@ def _predict_bound_for_few_output_columns(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float:
     training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
-    sides = source.convert_for_attack(*source.outputs(PILOT, 0, training))
+    sides = source.convert_to_common_type(*source.outputs(PILOT, 0, training))
     scores, _ = read_candidates(attack, *sides, pair, f"outputs of {source.name}")
     if not scores:
         return -math.inf

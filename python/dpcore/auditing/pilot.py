@@ -27,7 +27,7 @@ from ..attacks.attack import (
     score_ns,
 )
 from ..attacks.candidates import choose_presence_type_length_rules, read_candidates
-from ..attacks.grains import use_threads
+from ..attacks.grains import use_tolerance_threads
 from ..attacks.parts import OfColumns, Part, cache_parts
 from ..attacks.threshold import negative_zero_count_scores
 from ..claims.trade_off import Claim
@@ -150,7 +150,7 @@ class PilotDraws:
         """
         return self._facts[-1] if self._facts else PilotFacts()
 
-    def _note_facts(self, sides: Sides) -> None:
+    def _record_pilot_anomalies(self, sides: Sides) -> None:
         self._facts.append(pilot_anomalies(sides, self.pair, self.claim, self.goal.delta))
 
     def note_constant_outputs(self, fitted: Fitted, *, null: bool) -> Fitted:
@@ -179,8 +179,8 @@ class PilotDraws:
         if is_wide(source.elements, self.size):
             most = max(1, min(most, _MAX_WHOLE_ELEMENTS // source.elements))
         size = min(self.size, most)
-        sides: Sides = source.convert_for_attack(*source.outputs(PILOT, 0, size))
-        self._note_facts(sides)
+        sides: Sides = source.convert_to_common_type(*source.outputs(PILOT, 0, size))
+        self._record_pilot_anomalies(sides)
         return sides
 
     def _rows_kept_and_has_many_parts(self) -> tuple[int, bool]:
@@ -203,7 +203,7 @@ class PilotDraws:
         )
         return n_rows, some.dtype.kind in "OUSV"
 
-    def _draw_rest(
+    def _draw_for_choice(
         self, trained: Sides, selection: int, limit: int, drawn: Sides | None = None
     ) -> tuple[Sides, tuple[tuple[Array, ...], tuple[Array, ...]]]:
         """Draw the outputs on which the event is chosen.
@@ -254,11 +254,11 @@ class PilotDraws:
         limit, has_many_parts = self._rows_kept_and_has_many_parts()
         training, selection = split_pilot_size(self.size, source.elements, has_many_parts)
         training = min(training, limit)
-        outputs, outputs_prime = source.convert_for_attack(*source.outputs(PILOT, 0, training))
+        outputs, outputs_prime = source.convert_to_common_type(*source.outputs(PILOT, 0, training))
         source.course.bar.relabel("reading the outputs")
         name = f"outputs of {source.name}"
         # An executor's workers draw, but the fit runs in a thread of this process.
-        with use_threads(source.threads if source.executor is None else 1):
+        with use_tolerance_threads(source.threads if source.executor is None else 1):
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
         scores += self.stated
         source.course.bar.relabel("choosing the event")
@@ -267,22 +267,22 @@ class PilotDraws:
         types = note_type_difference(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
-        (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
+        (rest, rest_prime), wholes = self._draw_for_choice(trained, selection, limit)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
-        if irregular and _has_part_rare_on_one_side(*map(answers.join_outputs, wholes)):
+        if irregular and _has_structure_rare_on_one_side(*map(answers.join_outputs, wholes)):
             # More draws show if this is chance. If the whole pilot is kept, the new draws are kept
             # too.
             selection += self.size
             limit = selection if limit >= self.size else limit
             drawn = rest, rest_prime
-            (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit, drawn)
+            (rest, rest_prime), wholes = self._draw_for_choice(trained, selection, limit, drawn)
         seldom = attack.seldom(*wholes, goal)
         crossed = choose_by_cross_fitting(attack, wholes, goal)
-        self._note_facts(trained)
+        self._record_pilot_anomalies(trained)
         if self.facts != PilotFacts():
             # Only outputs with constants are read again, now all of them.
             first, second = map(answers.join_outputs, wholes)
-            self._note_facts((first, second))
+            self._record_pilot_anomalies((first, second))
         del outputs, outputs_prime, trained, wholes
         notes = types if types and types_always_differ(source, types) else ()
         watched = (
@@ -334,7 +334,7 @@ class PilotDraws:
         """Choose the event for outputs of many columns, on chosen columns or on all columns."""
         source, training, rest = self.source, reading.training_outputs, reading.choosing_outputs
         floats: tuple[Score, ...] = ()
-        with use_threads(source.threads if source.executor is None else 1):
+        with use_tolerance_threads(source.threads if source.executor is None else 1):
             scores = reading.learn_scores(f"outputs of {source.name}")
             source.course.bar.relabel("choosing the event")
             if self.lattice:
@@ -392,12 +392,12 @@ class PilotDraws:
             return chosen, np.empty(0)
         if whole is None:
             return chosen, _tradeoff_thresholds(chosen, rest)
-        points = whole.make_thresholds().points
+        points = whole.candidate_thresholds().points
         return chosen, _choose_curve_thresholds(chosen, points, whole.values)
 
 
 @cache_parts()
-def _has_part_rare_on_one_side(outputs: Array, outputs_prime: Array) -> bool:
+def _has_structure_rare_on_one_side(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if a type, length or key is rare on one input and more frequent on the other.
 
     Rare means that it occurs in at most three outputs. Such a difference needs more draws.

@@ -14,11 +14,11 @@ from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
 from ..bounds.canaries import gaussian_p_on_x_prime, gdp_epsilon, guesses_for
-from ..bounds.power import gaussian_event_rates, scaled_noise_epsilon, trials_for
+from ..bounds.power import best_gaussian_rates, scaled_noise_epsilon, trials_for
 from ..claims.trade_off import Claim, choose_refutable_pair
 from ..errors import check_epsilon, confidence_level, delta_level, integer, invalid, mistyped, real
 from ..events.event import Event
-from ..mechanisms.declarations import is_native
+from ..mechanisms.declarations import can_core_draw
 from ..pairs import Search
 from ..progress import Progress
 from ..records import Counts, Pair
@@ -211,7 +211,7 @@ def plan(
     true = _compute_true_loss(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
     if canaries is None and guesses is None:
-        return _plan_from_mass(stated, mass)
+        return _plan_from_event_probability(stated, mass)
     _refuse_ignored("where canaries or guesses are given", mass=mass)
     return _plan_canaries(stated, canaries, guesses)
 
@@ -254,7 +254,7 @@ def _compute_true_loss(
     return loss
 
 
-def _plan_from_mass(stated: Plan, mass: float | None) -> Plan:
+def _plan_from_event_probability(stated: Plan, mass: float | None) -> Plan:
     """Return the plan for an event of probability `mass`, or for the best event.
 
     The event has the probability ratio ``(p - delta)/q = e^true_epsilon``. With Gaussian noise, the
@@ -265,7 +265,7 @@ def _plan_from_mass(stated: Plan, mass: float | None) -> Plan:
     if mass is None:
         p, q = _LAPLACE_EVENT_MASS, _LAPLACE_EVENT_MASS * math.exp(-true)
         if delta:
-            p, q = gaussian_event_rates(stated.claim, true, delta, stated.confidence, stated.power)
+            p, q = best_gaussian_rates(stated.claim, true, delta, stated.confidence, stated.power)
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
@@ -310,7 +310,7 @@ def _plan_for_curve_claim(
         true = gdp_epsilon(mu, delta) if 0.0 < delta < 1.0 else 0.0
         if true <= epsilon:
             continue
-        rates = gaussian_event_rates(epsilon, true, delta, confidence, power)
+        rates = best_gaussian_rates(epsilon, true, delta, confidence, power)
         trials = trials_for(epsilon, [rates], delta, confidence, power, rough=True)
         if trials is not None:
             stated = Plan(epsilon, true, delta, confidence, power, factor, (rates,), curve=claim)
@@ -382,13 +382,13 @@ def _plan_from_pilots(
     seed = to_seed(rng)
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
-        pilots = run_eight_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        pilots = fit_and_count_eight_events(mechanism, size, aim, (seed, turn), progress, **stated)
         request, best = pilots.request, None
         true = None if own else _compute_true_loss(pilots.claim, *violation, request.delta)
         if true is not None and request.delta:
             # Noise that satisfies such a claim would make a pilot choose another event.
             whole = pilots.claim * pilots.x_distance, true * pilots.x_distance
-            best = gaussian_event_rates(*whole, request.delta, request.confidence, power)
+            best = best_gaussian_rates(*whole, request.delta, request.confidence, power)
         return replace(pilots, true=true, power=power, assumed=best)
 
     for turn, (size, last) in enumerate(iterate_pilot_sizes(pilot)):
@@ -396,7 +396,7 @@ def _plan_from_pilots(
         pilots = look(size, None, turn)
         timed.append((size, (time.perf_counter() - begun) / _EVENTS_PER_ROUND))
         if planned is None:
-            if not last and not pilots.is_large_enough:
+            if not last and not pilots.has_plan_converged:
                 continue
             # An audit with more trials chooses a better event, up to the draws that a pilot may
             # take.
@@ -519,7 +519,7 @@ class Pilots:
         return self.trials(_LIMIT_FAILURE, rough=True)
 
     @property
-    def is_large_enough(self) -> bool:
+    def has_plan_converged(self) -> bool:
         """True if more draws would hardly reduce the planned number of trials.
 
         The draws are used to estimate the probabilities of the chosen events.
@@ -577,7 +577,7 @@ class Pilots:
             self.claim, shown if self.true is None else self.true, request.delta,
             request.confidence, self.power, factor, tuple(rates), trials,
             distance=self.x_distance,
-            mechanism=repr(mechanism) if is_native(mechanism) else name_of(mechanism),
+            mechanism=repr(mechanism) if can_core_draw(mechanism) else name_of(mechanism),
             event=None if self.assumed else f"{event}, {_SIDE_NAMES[side]} in the numerator",
             pilots=self.seen[0].n, seed=seed, seen=self.true is None,
         )  # fmt: skip
@@ -607,7 +607,7 @@ def iterate_pilot_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     yield most, True
 
 
-def run_eight_pilots(
+def fit_and_count_eight_events(
     mechanism: Any,
     size: int,
     aim: int | None,

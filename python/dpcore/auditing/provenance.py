@@ -121,7 +121,7 @@ def _join_names_sources(layers: list[Any]) -> tuple[str, str]:
         layers: the mechanism and the objects that it wraps.
     """
     texts = [
-        (_get_kind_and_name_text(definition), _get_source_text(definition))
+        (_kind_and_qualified_name(definition), _get_source_text(definition))
         for definition in dict.fromkeys(_user_definitions(layers))
     ]
     written = [(name, text) for name, text in texts if text]
@@ -135,7 +135,7 @@ def _join_names_sources(layers: list[Any]) -> tuple[str, str]:
     root = _get_package(last)
     if root in _RELEASED_PACKAGES:
         return f"{_get_module(last)}.{last.__qualname__} of {root} {_get_version(root)}", ""
-    return f"{_get_kind_and_name_text(layers[-1])}: {_NO_SOURCE_TEXT}", ""
+    return f"{_kind_and_qualified_name(layers[-1])}: {_NO_SOURCE_TEXT}", ""
 
 
 def _iterate_file_texts(arguments: tuple[str, ...]) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _is_installed(definition: Any) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-def _get_kind_and_name_text(definition: Any) -> str:
+def _kind_and_qualified_name(definition: Any) -> str:
     """Return a text such as "function f" or "class C". Other objects are shown by their class."""
     if isinstance(definition, types.FunctionType):
         # The name in its code, because `functools.wraps` copies the other function's name.

@@ -91,11 +91,11 @@ class TimedDraws(CallableDraws):
         """
         begun = self.course.clock()
         outputs = super().draw(purpose, side, place)
-        self.course.record_call(place.size, self.course.clock() - begun)
+        self.course.record_call_duration(place.size, self.course.clock() - begun)
         return outputs
 
 
-def classify_randomness(draws: CallableDraws, trials: int) -> str:
+def classify_repeatability(draws: CallableDraws, trials: int) -> str:
     """Test whether a mechanism repeats its outputs if it gets a generator with the same seed.
 
     Args:
@@ -120,11 +120,11 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
         ...     return x + np.random.laplace(size=(size, 1))
         >>> pair = Pair([0.0], [1.0])
         >>> for fn in (noisy, global_one):
-        ...     classify_randomness(CallableDraws(fn, pair, 1, 100, (1,)), 1000)
+        ...     classify_repeatability(CallableDraws(fn, pair, 1, 100, (1,)), 1000)
         'seed'
         'own'
     """
-    sides = [_RepeatedSide(draw, draw) for draw in _make_draw_functions(draws)]
+    sides = [_RepeatedSide(draw, draw) for draw in _draw_function_per_input(draws)]
     _draw_twice(sides, draws, trials, until_own=True)
     return _combined_verdict_word(sides)
 
@@ -194,7 +194,7 @@ def has_global_generator_use_or_raises(draws: CallableDraws, shared: Shared) -> 
     """
     with Generators.collect_from_memory() as every:
         rows = 1 if is_unbatched(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
-        for draw in _make_draw_functions(draws):
+        for draw in _draw_function_per_input(draws):
             draw(0, rows)
         of_globals, of_others = every.global_and_other_changed()
     if of_others:
@@ -222,11 +222,11 @@ def _repeat_draws_and_classify(
         trials: largest trial number of the audit, which limits the rows.
 
     Returns:
-        The results for x and x', as in `classify_randomness`.
+        The results for x and x', as in `classify_repeatability`.
     """
-    both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
+    both = zip(_draw_function_per_input(first), _draw_function_per_input(second), strict=True)
     sides = [
-        _RepeatedSide(generators.save_state_first(a), generators.restore_before(b)) for a, b in both
+        _RepeatedSide(generators.save_before_draw(a), generators.restore_before(b)) for a, b in both
     ]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
@@ -252,7 +252,7 @@ def _pickle_copy(mechanism: Any) -> Any:
     return pickle.loads(pickle.dumps(mechanism))
 
 
-def _make_draw_functions(draws: CallableDraws) -> tuple[Draw, Draw]:
+def _draw_function_per_input(draws: CallableDraws) -> tuple[Draw, Draw]:
     """Return the functions that draw a block on x and on x'."""
 
     def drawn(side: int) -> Draw:
@@ -337,7 +337,7 @@ class _RepeatedSide:
         """Logarithm of the p-value that all rows agree with their repetitions by chance."""
         if not self.others:
             return 0.0
-        numbers = _group_rows(join_outputs(self.others))
+        numbers = _group_number_per_row(join_outputs(self.others))
         sizes = np.bincount(numbers)
         # The first row is among the others, and was also counted as equal to itself.
         sizes[numbers[0]] += self.alike - 1
@@ -433,7 +433,7 @@ def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDA
     return _rows_agree(both[1:], both[np.zeros(len(outputs), np.intp)])
 
 
-def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def _group_number_per_row(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Divide rows into groups so that rows that agree up to rounding are in one group.
 
     A group may also contain rows that do not agree. The result has the number of the group of each

@@ -22,10 +22,10 @@ from ..mechanisms.callables import check_mechanism, is_thread_safe, is_unbatched
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
+    can_core_draw,
     convert_pair,
     declared_loss,
     get_or_default,
-    is_native,
     noiseless_outputs,
     notes_on,
     stated_score_function_or_empty,
@@ -46,12 +46,12 @@ from ..streams import MOST_DRAWS, block_trials, threads_of, to_seed
 from .arguments import Arguments, Route
 from .call_sizes import compare_call_sizes
 from .list_forms import compare_input_forms, explain_list_errors
-from .output_forms import find_output_shape_and_names
+from .output_forms import find_shape_fields_columns
 from .pair_choice import PairCandidates, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
 from .randomness import (
     TimedDraws,
-    classify_randomness,
+    classify_repeatability,
     has_global_generator_use_or_raises,
     has_global_noise_or_raises,
     refuse_multithreaded_calls,
@@ -183,7 +183,7 @@ class UnsettledRequest(Arguments):
         """Make the object that draws outputs of the mechanism on the two inputs of a pair."""
         end = self.start + self.trials
         options: dict[str, Any] = {"start": self.start, "course": self.course}
-        if is_native(self.mechanism):
+        if can_core_draw(self.mechanism):
             dim = dim_of(pair)
             size = self._block_size(dim)
             errors.integer("block", size, 1, MOST_DRAWS // dim)
@@ -344,7 +344,7 @@ def probed_request(
         trials = increase_trials_for_claim(usual, mechanism, pair, attack, settled)
         default = usual if trials > usual else None
     route = arguments.route
-    if is_native(mechanism):
+    if can_core_draw(mechanism):
         route = _resolve_auto_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise errors.invalid("route", "'auto' for a Python callable", route)
@@ -389,10 +389,10 @@ def _add_output_shape_and_names(request: UnsettledRequest) -> UnsettledRequest:
 
     Native mechanisms and timed audits need no call for this.
     """
-    if not (is_native(request.mechanism) or request.attack.times):
+    if not (can_core_draw(request.mechanism) or request.attack.times):
         inputs = convert_pair(request.mechanism, request.probe_pair)
         called = request.mechanism, inputs, request.seed, request.course
-        shape, names, columns = find_output_shape_and_names(*called, request.start + request.trials)
+        shape, names, columns = find_shape_fields_columns(*called, request.start + request.trials)
         request = replace(request, shape=shape, fields=names, columns=columns)
     _check_trial_settings(request)
     return request
@@ -411,7 +411,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     threads or processes would share or repeat the mechanism's own randomness.
     """
     mechanism, executor = request.mechanism, request.executor
-    if is_native(mechanism):
+    if can_core_draw(mechanism):
         return replace(request, randomness="seed")
     own = get_or_default(mechanism, "reproducible") is False
     if request.attack.times:
@@ -421,7 +421,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     doubts = replace(source, draws=draws).probe_independence()
     sizes_differ, notes = compare_call_sizes(draws, trials)
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
-    randomness = "own" if own else classify_randomness(draws, trials)
+    randomness = "own" if own else classify_repeatability(draws, trials)
     request = replace(request, randomness=randomness)
     shared = _argument_implying_processes(request)
     if randomness == "not known" and shared is not None:
@@ -494,7 +494,7 @@ def _refuse_noiseless_encoder(mechanism: Any, pair: Any) -> None:
 def _adapt_mechanism(mechanism: Any) -> Any:
     from ..adapters import adapt
 
-    if is_native(mechanism):
+    if can_core_draw(mechanism):
         return mechanism
     adapted = adapt(mechanism)
     return check_mechanism(mechanism if adapted is None else adapted)
@@ -637,7 +637,7 @@ def increase_trials_for_claim(
         mechanisms.
     """
     claim: Any = get_or_default(mechanism, "claim") if arguments.claim is None else arguments.claim
-    native = is_native(mechanism)
+    native = can_core_draw(mechanism)
     is_slow = isinstance(mechanism, Tool) or is_unbatched(mechanism) or usual < _FEWEST_USUAL_TRIALS
     is_claim = isinstance(claim, (Claim, int, float, np.integer, np.floating))
     if attack.times or attack.pools or (is_slow and not native) or not is_claim:

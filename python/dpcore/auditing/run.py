@@ -23,7 +23,7 @@ from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
-from ..mechanisms.callables import device_text, explain_failures, is_unbatched, make_generator
+from ..mechanisms.callables import device_text, is_unbatched, make_generator, note_failing_input
 from ..mechanisms.declarations import convert_pair, get_or_default
 from ..progress import Progress, record_interrupt_and_check_second
 from ..records import Counts, get_attribute
@@ -235,11 +235,11 @@ def run_with_checkpoint(arguments: Arguments, usual_trials: int | None = None) -
     """
     path = arguments.checkpoint
     with nullcontext() if path is None else open_locked_run(path) as run:
-        report: Audit = run_arguments(arguments, run, usual_trials=usual_trials)
+        report: Audit = run_and_store_audit(arguments, run, usual_trials=usual_trials)
     return report
 
 
-def run_arguments(
+def run_and_store_audit(
     arguments: Arguments,
     run: RunFile | None = None,
     count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
@@ -290,7 +290,7 @@ def run_arguments(
             fixed = check_resumable(request, source, run)
         else:
             with watch_list_inputs(request):
-                request, fitted = fit_event(request, source)
+                request, fitted = choose_event_on_pilot(request, source)
             fixed = collect_facts_before_count(request, source, fitted)
             if run is not None:
                 run.begin(fixed)
@@ -395,7 +395,7 @@ def count_event(
     report = finish_audit(fixed, done, **course)
     # After Ctrl-C, no further outputs are drawn.
     if not report.partial:
-        report = replace(report, checks=add_row_number_warning(report.checks, source))
+        report = replace(report, checks=add_row_number_column_warning(report.checks, source))
     if run is not None and not source.draws.native and not request.is_bit_reproducible:
         report = replace(report, checks=report.checks + run.compare_session_rates())
     warn_of((*report.checks, *fixed.remarks))
@@ -431,7 +431,7 @@ def finish_audit(
         nan_prime=tally_prime.nan,
         partial=partial,
         stop=stop,
-        pooled=_list_group_counts(fixed.audit["event"], tally, tally_prime)
+        pooled=_list_coordinate_counts(fixed.audit["event"], tally, tally_prime)
         if stop == "fixed"
         else (),
         floating_point=finding,
@@ -441,7 +441,7 @@ def finish_audit(
     ).with_winner()
 
 
-def add_row_number_warning(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
+def add_row_number_column_warning(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
     """Search the outputs of a mechanism for a column that contains only row numbers.
 
     The search is made only if there are signs of dependence between the outputs.
@@ -516,7 +516,7 @@ def _read_bits_and_curve(
     return finding, curve
 
 
-def _list_group_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
+def _list_coordinate_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
     multiplicities = get_attribute(EventRecord, event, "multiplicities")
     n, n_prime = tally.rows, tally_prime.rows
     groups = zip(tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True)
@@ -573,9 +573,9 @@ def save_run_at_exit_or_error(run: RunFile) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(run.write_and_describe()) from None
+        raise KeyboardInterrupt(run.write_and_describe_resume()) from None
     except BaseException as error:
-        error.add_note(run.write_and_describe())
+        error.add_note(run.write_and_describe_resume())
         raise
     run.write(always=True)
 
@@ -616,7 +616,7 @@ def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFiel
                 declared_loss=fixed.audit["declared_loss"],
             )
     else:
-        request, fitted = fit_event(request, source)
+        request, fitted = choose_event_on_pilot(request, source)
     source.replays.restore(fixed.collisions, run.digests, run.zeros)  # a second pilot adds pairs
     mine = collect_facts_before_count(request, source, fitted)
     run.refuse_difference(mine)
@@ -627,13 +627,13 @@ def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFiel
         mine.audit[name] = fixed.audit[name]
     if request.is_bit_reproducible:
         for edge in run.edges:
-            again = block_index_and_recounts(source, mine, edge[0])
+            again = recount_stored_block(source, mine, edge[0])
             if again is not None and again != edge:
                 run.refuse_changed_counts(edge, again)
     return mine
 
 
-def block_index_and_recounts(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
+def recount_stored_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
     """Repeat the draws and the count of a block of trials that was already counted.
 
     Args:
@@ -650,11 +650,11 @@ def block_index_and_recounts(source: Source, fixed: FixedFields, number: int) ->
     first, end = max(start, source.start), min(stop, source.end)
     event, compared = fixed.audit["event"], not source.draws.native
     work = TallyRows(event, source.name, (), source.start if compared else None, source.block)
-    edges = run_shard(source.draws, work, source.make_task(COUNT, first, end)).edges
+    edges = run_shard(source.draws, work, source.make_draw_task(COUNT, first, end)).edges
     return edges[0] if edges else None
 
 
-def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
+def choose_event_on_pilot(request: Request, source: Source) -> tuple[Request, Fitted]:
     """Choose the event that the audit counts, on the pilot (the first draws).
 
     If the claim is a curve, the function also chooses one tangent (epsilon, delta) of the curve.
@@ -687,7 +687,7 @@ def run_until_refuted(request: Request, source: Source, run: RunFile | None = No
     partial = _run_slices_and_return_interrupted(request, source, course, run)
     request.course.begin_step("report", "checking the rows")
     checks = request.doubted + course.independence_doubts
-    checks = checks if partial else add_row_number_warning(checks, source)
+    checks = checks if partial else add_row_number_column_warning(checks, source)
     warn_of((*checks, *course.remarks))
     slices, (nan, nan_prime) = course.slices, course.nan_entry_counts
     last = Fitted(
@@ -780,7 +780,7 @@ def audit_output_and_call_time(request: Request) -> Audit:
         return make_generator(request.seed, PROBE, side, number)
 
     limit, sides = min(calls, _MAX_FAILING_CALLS), (inputs.x, inputs.x_prime)
-    with explain_failures(request.mechanism, sides, limit, make_rng):
+    with note_failing_input(request.mechanism, sides, limit, make_rng):
         timed = request.attack.timed_counts(
             lambda x: request.mechanism(x, 1, rng),
             inputs,

@@ -27,7 +27,7 @@ import numpy as np
 from .. import errors
 from ..errors import FileWarning, choice, flag, instance, integer, invalid, mistyped, real
 from ..events import SIDES, EventRecord
-from ..mechanisms.declarations import is_native
+from ..mechanisms.declarations import can_core_draw
 from ..paths import name_path_errors, require_path, write_atomically
 from ..records import get_attribute
 from ..report.plain import decode_value, encode_value, name_field, parse_object, read_field, to_hint
@@ -289,7 +289,7 @@ class RunFile:
         return self.same_bits and is_seeded
 
     @property
-    def resume_line(self) -> str:
+    def resume_advice(self) -> str:
         """Text that shows how to continue this audit: a Python call or a command line."""
         if not self.asked:
             argument = "checkpoint" if self.part is None else "out"
@@ -557,7 +557,7 @@ class RunFile:
                 warnings.warn(text, FileWarning, stacklevel=2)
             self.failure = error
 
-    def write_and_describe(self) -> str:
+    def write_and_describe_resume(self) -> str:
         """Write the run file of the audit before an error ends this process.
 
         Returns:
@@ -565,7 +565,7 @@ class RunFile:
         """
         self.write(always=True)
         return make_visible(
-            f"{self.path} holds {self.stored_trial_count_text()}: go on with {self.resume_line}"
+            f"{self.path} holds {self.stored_trial_count_text()}: go on with {self.resume_advice}"
         )
 
     def write_if_never_written(self) -> None:
@@ -588,7 +588,7 @@ class RunFile:
         assert self.fixed is not None
         text, now = json.dumps(seal_record(self.to_dict()), allow_nan=False), time.monotonic()
         # The file may hold inputs and outputs of a user's own mechanism.
-        mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
+        mode = 0o666 if can_core_draw(self.fixed.audit["mechanism"]) else 0o600
         with name_path_errors(self.path, "written", "out" if self.part else "checkpoint"):
             write_atomically(self.place, text, mode)
         self._written, self.failure, self.held = now, None, self._count_trials()

@@ -26,7 +26,7 @@ from ..attacks.auto import Auto
 from ..attacks.bins import Thresholds, score_thresholds, sorted_no_nan
 from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
-from ..attacks.grains import EXACT, PLACES, Tolerance, column_tolerances, estimate_rounding
+from ..attacks.grains import EXACT, PLACES, Tolerance, column_tolerance, column_tolerances
 from ..attacks.parts import name_entries, renamed_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
 from ..errors import invalid, mistyped
@@ -219,7 +219,7 @@ class WholeScore(NamedTuple):
         """
         return best_threshold(self.score, *self.values, self.grain, goal)
 
-    def make_thresholds(self) -> Thresholds:
+    def candidate_thresholds(self) -> Thresholds:
         """Return possible thresholds on this score: numbers between its stored values."""
         first, second = map(sorted_no_nan, self.values)
         return score_thresholds(first, second, self.grain)
@@ -258,7 +258,7 @@ class WideReading:
     read: PartsRead
 
     @property
-    def kept_width(self) -> int:
+    def kept_values_per_row(self) -> int:
         """Number of values that are kept of one output.
 
         These are the chosen columns, and one value for each score that reads all columns.
@@ -290,7 +290,7 @@ class WideReading:
         Args:
             outputs: the further outputs on x and on x', with all columns.
         """
-        most = _MAX_KEPT_NUMBERS // self.kept_width
+        most = _MAX_KEPT_NUMBERS // self.kept_values_per_row
         added = read_numbers(outputs[0])[:, self.entries], read_numbers(outputs[1])[:, self.entries]
         whole = []
         for scored in self.whole:
@@ -513,7 +513,7 @@ def _rounding_tolerance(score: Score, values: tuple[Floats, Floats], moves: Floa
         return Tolerance(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
     if score_attribute(score, "merged"):
         return EXACT
-    own = estimate_rounding(*values)
+    own = column_tolerance(*values)
     return own if isinstance(score, Coordinate) else replace(own, absolute=float(moves.max()))
 
 

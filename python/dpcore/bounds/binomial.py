@@ -408,7 +408,7 @@ def every_coordinate(
         >>> round(every_coordinate([Counts(60000, 10**5, 50000, 10**5)], [128]), 2)
         21.89
     """
-    groups, sizes = _check_groups(pooled, multiplicities)
+    groups, sizes = _check_counts_and_sizes(pooled, multiplicities)
     delta = errors.delta_level(delta)
     alpha = (1.0 - errors.confidence_level(confidence)) / (2.0 * len(groups))
     log_p, log_q = 0.0, 0.0
@@ -427,7 +427,7 @@ def every_coordinate(
     return max(0.0, log_p - log_q)
 
 
-def _check_groups(pooled: Any, multiplicities: Any) -> tuple[list[Counts], list[int]]:
+def _check_counts_and_sizes(pooled: Any, multiplicities: Any) -> tuple[list[Counts], list[int]]:
     for name, value in (("pooled", pooled), ("multiplicities", multiplicities)):
         if not isinstance(value, Sequence):
             raise errors.mistyped(name, "a sequence", value)

@@ -521,7 +521,7 @@ def gaussian_p_on_x_prime(p: float, true_epsilon: float, delta: float) -> float:
     return float(ndtr(ndtri(p) - largest_gdp_mu(true_epsilon, delta)))
 
 
-def guesses_power(
+def one_run_power(
     guesses: int, canaries: int, claim: float, rate: float, delta: float, confidence: float
 ) -> float:
     """Compute the probability that an attack on one training run refutes a claimed epsilon.
@@ -546,7 +546,7 @@ def guesses_power(
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
 
     Example:
-        >>> round(guesses_power(100, 1000, 1.0, 0.9, 0.0, 0.95), 3)
+        >>> round(one_run_power(100, 1000, 1.0, 0.9, 0.0, 0.95), 3)
         0.998
     """
     from scipy.special import bdtrc
@@ -588,7 +588,7 @@ def guesses_for(
     """
 
     def enough(guesses: int) -> bool:
-        power_reached = guesses_power(guesses, canaries(guesses), claim, rate, delta, confidence)
+        power_reached = one_run_power(guesses, canaries(guesses), claim, rate, delta, confidence)
         return power_reached >= power
 
     return fewest_guesses(enough, most)

@@ -115,11 +115,11 @@ def predicted(
         [0.69, 0.0]
     """
     delta = delta_level(delta)
-    limits = predict_rate_limits(k, n, k_prime, n_prime, trials, confidence, tail)
-    return limits_to_bounds(*limits, delta)
+    limits = predict_probability_limits(k, n, k_prime, n_prime, trials, confidence, tail)
+    return limits_to_epsilon_bounds(*limits, delta)
 
 
-def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
+def limits_to_epsilon_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
     """Compute lower limits on epsilon from limits on the probabilities of events.
 
     Args:
@@ -134,7 +134,7 @@ def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
     return np.asarray(np.log(np.maximum(margin / q_high, 1.0)))
 
 
-def predict_rate_limits(
+def predict_probability_limits(
     k: npt.ArrayLike,
     n: npt.ArrayLike,
     k_prime: npt.ArrayLike,
@@ -168,7 +168,7 @@ def predict_limits_unchecked(
 ) -> tuple[Floats, Floats]:
     """Predict the limits on the probabilities of several events, without argument checks.
 
-    The function is `predict_rate_limits` without checks of the arguments.
+    The function is `predict_probability_limits` without checks of the arguments.
 
     Args:
         counts: four arrays of shapes that broadcast. The first is the number of pilot draws on x in
@@ -205,31 +205,31 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Flo
 def _cached_expected_limits(
     pilot_hits: Floats, pilot_draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Return `_projected_limit`. If all pilots are small and of one size, use a stored table."""
+    """Return `_expected_limit`. If all pilots are small and of one size, use a stored table."""
     n, places = int(pilot_draws.flat[0]) if pilot_draws.size else 0, pilot_hits.astype(np.intp)
     if 0 < n <= _MAX_TABLED_DRAWS and (pilot_draws == n).all() and (places == pilot_hits).all():
         return _limit_by_pilot_hits(n, total, tail, alpha, upper=upper)[places]
-    return _projected_limit(pilot_hits, pilot_draws, total, tail, alpha, upper=upper)
+    return _expected_limit(pilot_hits, pilot_draws, total, tail, alpha, upper=upper)
 
 
 @lru_cache(maxsize=64)
 def _limit_by_pilot_hits(n: int, total: float, tail: float, alpha: float, *, upper: bool) -> Floats:
     hits = np.arange(n + 1.0)
-    return _projected_limit(hits, np.full_like(hits, n), total, tail, alpha, upper=upper)
+    return _expected_limit(hits, np.full_like(hits, n), total, tail, alpha, upper=upper)
 
 
-def _projected_limit(
+def _expected_limit(
     pilot_hits: Floats, pilot_draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
     """Compute the limit from `total` draws if the true rate equals the limit from the pilot."""
     if upper:
-        q = _beta_limit(pilot_hits + 1.0, pilot_draws - pilot_hits, tail, upper=True)
-        return _beta_limit(q * total + 1.0, total - q * total, alpha, upper=True)
-    p = _beta_limit(pilot_hits, pilot_draws - pilot_hits + 1.0, tail, upper=False)
-    return _beta_limit(p * total, total - p * total + 1.0, alpha, upper=False)
+        q = _beta_tail_quantile(pilot_hits + 1.0, pilot_draws - pilot_hits, tail, upper=True)
+        return _beta_tail_quantile(q * total + 1.0, total - q * total, alpha, upper=True)
+    p = _beta_tail_quantile(pilot_hits, pilot_draws - pilot_hits + 1.0, tail, upper=False)
+    return _beta_tail_quantile(p * total, total - p * total + 1.0, alpha, upper=False)
 
 
-def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
+def _beta_tail_quantile(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
     """Find the point at which a tail of Beta(a, b) is alpha.
 
     The argument `upper` chooses the upper or the lower tail. The result is 1 at b = 0 and 0 at a =
@@ -518,12 +518,12 @@ def trials_for(
         return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
 
     start = able[len(able) // 2]
-    n_trials = _find_fewest(partial(margin, _ROUGH_CELLS), start, _LOOSE_PARTS)
+    n_trials = _find_least_with_margin(partial(margin, _ROUGH_CELLS), start, _LOOSE_PARTS)
     if rough or start >= _EXACT_TRIALS or n_trials is None:
         return n_trials
     # The first search is cheap. It leaves only a few steps of the slow second search.
     fine = max(_FINE_CELLS // len(each), 4 * _ROUGH_CELLS)
-    return _find_fewest(partial(margin, fine), n_trials, 1)
+    return _find_least_with_margin(partial(margin, fine), n_trials, 1)
 
 
 def _approximate_trials(
@@ -544,7 +544,7 @@ def _approximate_trials(
     return math.ceil(n_trials) if n_trials < MOST_TRIALS else None
 
 
-def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
+def _find_least_with_margin(margin: Callable[[int], float], start: int, parts: int) -> int | None:
     """Find the least number near `start` with a margin of at least 0, or None if it is too large.
 
     The search moves away from the start in growing steps. Then secant and bisection steps narrow
@@ -602,7 +602,7 @@ def scaled_noise_epsilon(claim: float, factor: float, delta: float = 0.0) -> flo
     return gdp_epsilon(largest_gdp_mu(claim, delta) / factor, delta) if delta else claim / factor
 
 
-def gaussian_event_rates(
+def best_gaussian_rates(
     claim: float, true_epsilon: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
     """Find the event that needs the fewest draws to refute a claim about Gaussian noise.
@@ -627,7 +627,7 @@ def gaussian_event_rates(
         distributions.
 
     Example:
-        >>> p, q = gaussian_event_rates(1.0, 1.2, 1e-5, 0.95, 0.95)
+        >>> p, q = best_gaussian_rates(1.0, 1.2, 1e-5, 0.95, 0.95)
         >>> round(math.log((p - 1e-5) / q), 2)  # the loss that it shows: above 1, at most 1.2
         1.13
     """

@@ -125,10 +125,10 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     bets = _uninformed_bets(delta, 1.0)
     # Rounding errors of a sum of n logarithms must not certify a claim.
     goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
-    start = outcomes @ _log_factors(bets, delta, 1.0)
+    start = outcomes @ _log_wealth_gains(bets, delta, 1.0)
 
     def rejects(epsilon: float) -> bool:
-        products = np.minimum(start, outcomes @ _log_factors(bets, delta, math.exp(-epsilon)))
+        products = np.minimum(start, outcomes @ _log_wealth_gains(bets, delta, math.exp(-epsilon)))
         return _log_sum(bets.log_weight + products) >= goal
 
     # At e^-1024 = 0 no product exceeds 1, so nothing is rejected there.
@@ -187,7 +187,7 @@ class Martingale:
         self.claim = errors.real("claim", claim, low=0.0)
         self.delta = errors.delta_level(delta)
         self._bets = _uninformed_bets(self.delta, self._exp_minus_claim)
-        self._factors = _log_factors(self._bets, self.delta, self._exp_minus_claim)
+        self._factors = _log_wealth_gains(self._bets, self.delta, self._exp_minus_claim)
         self._learners: dict[Hashable, tuple[Floats, float]] = {}
         self._mixed = 0.0
         parts = _PREDICTED_STAKE_PARTS.size
@@ -239,7 +239,7 @@ class Martingale:
             bets = _bets_around(
                 *_check_predicted_rates(predicted), self.delta, self._exp_minus_claim
             )
-            self._followers += outcomes @ _log_factors(bets, self.delta, self._exp_minus_claim)
+            self._followers += outcomes @ _log_wealth_gains(bets, self.delta, self._exp_minus_claim)
         self._best = max(self._best, self.log_wealth)
         return self.log_wealth
 
@@ -297,7 +297,7 @@ def _stack_hits_and_misses(k: int, k_prime: int, n: int) -> Floats:
     return np.array([k, n - k, k_prime, n - k_prime], dtype=np.float64)
 
 
-def _log_factors(bets: _Bets, delta: float, s: float) -> Floats:
+def _log_wealth_gains(bets: _Bets, delta: float, s: float) -> Floats:
     """Compute the log factor of every bet for X = 1, X = 0, X' = 1 and X' = 0, shape (4, bets)."""
     v, q0 = bets.stake, bets.centre
     gains = np.stack([v * (s * (1.0 - delta) - q0), -v * (s * delta + q0), -v * (1.0 - q0), v * q0])

@@ -142,7 +142,7 @@ class TailCounts(NamedTuple):
     sizes: tuple[int, int]
 
     @classmethod
-    def of_hits(
+    def of_hits_above_points(
         cls, points: Floats, hits: Ints, hits_prime: Ints, sizes: tuple[int, int]
     ) -> TailCounts:
         """Compute the numbers of draws with a score between two neighbouring thresholds.
@@ -232,7 +232,7 @@ def find_tail_index_and_bound(
     )
     if points.size < second + _MIN_TAIL_VALUES or fewest[second] < _MIN_TAIL_VALUES:
         return None
-    tail = TailCounts.of_hits(points[first:], hits[0][first:], hits[1][first:], sizes)
+    tail = TailCounts.of_hits_above_points(points[first:], hits[0][first:], hits[1][first:], sizes)
     short, chosen = second - first, min(start, points.size - 1) - first
     if not _is_log_ratio_a_sloped_line(tail, short):
         return None

@@ -84,7 +84,7 @@ def _mills_difference(s: float, mu: float) -> float:
     return half * math.fsum(w * _mills_neg_slope(s + half * (1.0 + node))[1] for node, w in inner)
 
 
-def _z_at_epsilon(epsilon: float, mu: float) -> float:
+def _privacy_loss_z_score(epsilon: float, mu: float) -> float:
     """Compute s = (2 epsilon - mu^2) / (2 mu) with one rounding; +-inf if it exceeds float64."""
     width = Fraction(mu)
     exact = (2 * Fraction(epsilon) - width * width) / (2 * width)
@@ -107,7 +107,7 @@ def log_delta(epsilon: float, mu: float) -> float:
     """
     if mu == 0.0:
         return -math.inf
-    s = _z_at_epsilon(epsilon, mu)
+    s = _privacy_loss_z_score(epsilon, mu)
     if abs(s) > _MAX_TAIL_OFFSET:
         return -0.5 * s * s if s > 0.0 else 0.0
     if s < 0.0 and mu > _MAX_INTEGRATED_SHARE * (1.0 - s):
@@ -213,7 +213,7 @@ def delta_lower(
         [0.759, 0.553, 0.0]
     """
     p_low, q_high = _joint_p_low_q_high(counts, confidence)
-    order = check_array("epsilon", epsilon, 0.0, math.inf)
+    order = check_array_range("epsilon", epsilon, 0.0, math.inf)
     # In logarithms, because e^epsilon may overflow for epsilons at which the limit is 0.
     scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
     return np.maximum(0.0, p_low - scaled)
@@ -255,7 +255,7 @@ def epsilon_lower_at(
         >>> epsilon_lower_at(Counts(900, 1000, 100, 1000), [0.0, 0.1]).round(3).tolist()
         [1.99, 1.869]
     """
-    levels = check_array("delta", delta, 0.0, 1.0)
+    levels = check_array_range("delta", delta, 0.0, 1.0)
     if (levels >= 1.0).any():
         raise invalid("delta", "below 1 in every entry", delta)
     limit = bound_of(bound)
@@ -353,7 +353,7 @@ class Band(Record, word="Band"):
             TypeError: if the type I errors are not numbers.
             ValueError: if a type I error is not from 0 to 1.
         """
-        errors = check_array("type_one", type_one, 0.0, 1.0)
+        errors = check_array_range("type_one", type_one, 0.0, 1.0)
         order = np.argsort(self.type_one, kind="stable")
         least = np.concatenate(([1.0], np.minimum.accumulate(self.type_two[order])))
         reached = np.searchsorted(self.type_one[order], errors, side="right")
@@ -377,7 +377,7 @@ class Band(Record, word="Band"):
             TypeError: if the epsilons are not numbers.
             ValueError: if an epsilon is negative or NaN.
         """
-        order = check_array("epsilon", epsilon, 0.0, math.inf)
+        order = check_array_range("epsilon", epsilon, 0.0, math.inf)
         with np.errstate(divide="ignore"):
             scaled = np.exp(np.minimum(order[..., np.newaxis] + np.log(self.type_one), 1.0))
         deltas: Floats = np.maximum((1.0 - self.type_two - scaled).max(axis=-1), 0.0)
@@ -501,7 +501,7 @@ def _mu_of_rates(p_low: float, q_high: float) -> float:
     return float(ndtri(p_low)) - float(ndtri(q_high)) if p_low > q_high else 0.0
 
 
-def check_array(name: str, value: Any, low: float, high: float) -> Floats:
+def check_array_range(name: str, value: Any, low: float, high: float) -> Floats:
     """Check that all entries of an array are within a range, and return the array as float64.
 
     Args:

@@ -78,7 +78,7 @@ class Cells(NamedTuple):
     """Relative error of the probability of a cell."""
 
 
-def likely_count_cells(n: int, low: float, high: float, tail: float) -> Cells:
+def binomial_cells_without_tails(n: int, low: float, high: float, tail: float) -> Cells:
     """Return a range that contains a Binomial(n, p) count with probability at least 1 - 2 `tail`.
 
     The range is valid for each p in [`low`, `high`], by Bernstein's inequality. The range is
@@ -132,7 +132,7 @@ def _large_count_log_pmf_kernel(n: int, rate: float, x: Floats) -> Floats:
     return -deviance - np.log(x / mean * (y / rest)) / 2.0 - (1 / x + 1 / y) / 12.0
 
 
-def binomial_masses(window: Cells, rates: Floats) -> Floats:
+def cell_masses(window: Cells, rates: Floats) -> Floats:
     """Compute the probabilities of cells (groups of binomial counts), for several success rates.
 
     The probabilities are divided by their sum over all cells. Each row of the result therefore sums
@@ -212,8 +212,8 @@ def _chebyshev_node_count_and_error(
     slope, shift = line
     half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
     wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
-    log_size = trials[1] * np.log1p(_triangle_inequality_gap_limit(centre, wide, tall))
-    excess = _triangle_inequality_gap_limit(slope * centre + shift, slope * wide, slope * tall)
+    log_size = trials[1] * np.log1p(_max_detour_excess_in_box(centre, wide, tall))
+    excess = _max_detour_excess_in_box(slope * centre + shift, slope * wide, slope * tall)
     log_size += trials[0] * np.log1p(excess)
     for nodes in _CHEBYSHEV_NODES:
         log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(radii) - np.log(radii - 1.0)
@@ -223,16 +223,16 @@ def _chebyshev_node_count_and_error(
     return nodes, math.exp(min(least, 0.0))
 
 
-def _triangle_inequality_gap_limit(centre: float, wide: Floats, tall: Floats) -> Floats:
+def _max_detour_excess_in_box(centre: float, wide: Floats, tall: Floats) -> Floats:
     """Compute an upper limit on |z| + |1 - z| - 1 in an ellipse, from the box around the ellipse.
 
     The value is convex in the real part of z and increases with the size of the imaginary part. So
     its maximum over the box is at a corner.
     """
-    return np.maximum(_detour_0_to_1(centre - wide, tall), _detour_0_to_1(centre + wide, tall))
+    return np.maximum(_detour_excess(centre - wide, tall), _detour_excess(centre + wide, tall))
 
 
-def _detour_0_to_1(real: Floats, imaginary: Floats) -> Floats:
+def _detour_excess(real: Floats, imaginary: Floats) -> Floats:
     def beyond(x: Floats) -> Floats:
         # |x + iy| - x without cancellation at small y.
         size = np.hypot(x, imaginary)
@@ -330,7 +330,7 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     if cut is None:
         return 0.0
     return _largest_rejected(
-        _make_p_value_gap(counts, delta, alpha, cut), *_normal_limit_and_se(counts, delta, alpha)
+        _make_p_value_gap(counts, delta, alpha, cut), *_normal_epsilon_and_se(counts, delta, alpha)
     )
 
 
@@ -384,8 +384,8 @@ def _make_p_value_gap(
     p_low, p_high = limits(counts.k, counts.n, gamma / 4.0)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, gamma / 4.0)
     tail, budget = _WINDOW_TAIL * alpha, _SUPREMUM_BUDGET * alpha
-    side = likely_count_cells(counts.n, p_low, p_high, tail)
-    other = likely_count_cells(counts.n_prime, q_low, q_high, tail)
+    side = binomial_cells_without_tails(counts.n, p_low, p_high, tail)
+    other = binomial_cells_without_tails(counts.n_prime, q_low, q_high, tail)
     index = _first_cell_reaching_cut(side, other, cut)
     target = float(ndtri(alpha - gamma - 4.0 * tail))
 
@@ -403,7 +403,7 @@ def _make_p_value_gap(
 
         def probability(q: Floats) -> Floats:
             p = np.clip(line[0] * q + line[1], p_low, p_high)
-            return _tail_probabilities(binomial_masses(side, p), binomial_masses(other, q), index)
+            return _p_at_or_above_cut(cell_masses(side, p), cell_masses(other, q), index)
 
         trials = (counts.n, counts.n_prime)
         relative = side.error + other.error
@@ -420,7 +420,7 @@ def _first_cell_reaching_cut(side: Cells, other: Cells, cut: _CutFunction) -> np
     return np.clip(cell, 0, side.offset.size).astype(np.int64)
 
 
-def _tail_probabilities(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.int64]) -> Floats:
+def _p_at_or_above_cut(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.int64]) -> Floats:
     """Compute P(J >= cut(J')) for every row of probabilities."""
     upper = np.zeros((mass.shape[0], mass.shape[1] + 1))
     upper[:, :-1] = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
@@ -428,7 +428,7 @@ def _tail_probabilities(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.
     return tail
 
 
-def _normal_limit_and_se(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
+def _normal_epsilon_and_se(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
     """Compute a normal approximation of the lower limit, and its standard error."""
     from scipy.special import ndtri
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 from ..bounds.tradeoff import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms import ClipStep
-from ..mechanisms.declarations import get_or_default, is_native
-from ..mechanisms.native import Cost, cost_over_scale, law_of
+from ..mechanisms.declarations import can_core_draw, get_or_default
+from ..mechanisms.native import Cost, cost_over_scale, facts_about_noise
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
 from ..records import Pair, Record, set_fields
@@ -54,7 +54,7 @@ def max_distance_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[f
         TypeError: if the domain is not one of `dpcore.sensitivity`.
         ValueError: if dpcore has no closed form for the largest distance after the clip.
     """
-    _check_domain(domain)
+    _require_known_domain(domain)
     if clip is None or (type(domain) is not HistogramCounts and _is_inside(domain, clip)):
         widest = sensitivity(domain, norm)
         return widest.value, widest.pair
@@ -75,7 +75,7 @@ def max_distance_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[f
     return whole.value, pair
 
 
-def _check_domain(domain: Any) -> Any:
+def _require_known_domain(domain: Any) -> Any:
     if type(domain) not in KNOWN:
         raise mistyped("domain", "one of dpcore.sensitivity's, whose diameter is known", domain)
     return domain
@@ -274,8 +274,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     if type(mechanism) is CalibratedGaussian:
         return replace(_clip_and_noise_epsilon(mechanism.mechanism, domain), mechanism=mechanism)
     if type(mechanism) is RandomisedResponse:
-        return _loss_of_response(mechanism, domain)
-    if not is_native(mechanism):
+        return _randomised_response_epsilon(mechanism, domain)
+    if not can_core_draw(mechanism):
         need = "one of dpcore's, whose noise is known (audit any other)"
         raise mistyped("mechanism", need, mechanism)
     return _clip_and_noise_epsilon(mechanism, domain)
@@ -283,8 +283,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
 def _clip_and_noise_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     # The factor of the steps multiplies after the noise. This is post-processing without loss.
-    steps = mechanism.steps(_check_domain(domain).dim)
-    law = law_of(steps.noise)
+    steps = mechanism.steps(_require_known_domain(domain).dim)
+    law = facts_about_noise(steps.noise)
     apart, pair = max_distance_pair(domain, law.norm, steps.clip)
     if law.blind:
         cost = Cost(0.0, "the output does not depend on the input")
@@ -294,19 +294,19 @@ def _clip_and_noise_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
         name = type(steps.noise).__name__
         cost = Cost(math.inf, f"no epsilon of {name} noise is known (audit it)")
     else:
-        cost = law.cost(steps.noise, apart, _max_unequal(domain, pair))
+        cost = law.cost(steps.noise, apart, _max_unequal_neighbour_entries(domain, pair))
     value, reason, mu = cost
     return RealEpsilon(mechanism, domain, value, pair, apart, law.norm, reason, mu)
 
 
-def _max_unequal(domain: Any, pair: Pair) -> int:
+def _max_unequal_neighbour_entries(domain: Any, pair: Pair) -> int:
     """Return the largest number of entries in which two neighbours of the domain differ."""
     if type(domain) in (OneHot, HistogramCounts):
         return int((pair.x != pair.x_prime).sum())
     return int(domain.dim)
 
 
-def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:
+def _randomised_response_epsilon(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:
     whole = type(domain) is Box and domain.integers
     if not whole and type(domain) is not OneHot:
         requirement = "a Box with integers=True or OneHot for a randomised response"

@@ -428,7 +428,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
             1.0
         """
         instance("pair", pair, Pair)
-        x, x_prime = self._check_values("x", pair.x), self._check_values("x_prime", pair.x_prime)
+        x, x_prime = self._read_entries("x", pair.x), self._read_entries("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
         return int((x != x_prime).sum()) * self.entry_loss
@@ -455,13 +455,13 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
             Integers from 0 to k - 1, of shape `(size,)` if `x` is one integer, or else
             `(size, dim)`.
         """
-        point, size = self._check_values("x", x), check_size(size, np.size(x))
+        point, size = self._read_entries("x", x), check_size(size, np.size(x))
         rng = make_generator(rng)
         shape = (size, *point.shape)
         blind = rng.random(shape) < self.blind
         return np.where(blind, rng.integers(self.values, size=shape), point)
 
-    def _check_values(self, name: str, value: Any) -> Entries:
+    def _read_entries(self, name: str, value: Any) -> Entries:
         requirement = f"one whole number or a vector of them, from 0 to {self.values - 1}"
         array = numeric(name, requirement, value)
         inside = (array >= 0) & (array < self.values)

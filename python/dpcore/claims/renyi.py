@@ -105,7 +105,7 @@ class Renyi(trade_off.Claim):
         The test decides from an output which of two neighbouring inputs was used. `power` is 1
         minus the type II error of the test. The result is rounded down.
         """
-        p, q = _p_q_polygon(self)
+        p, q = _joint_range_polygon(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _RATE_ERROR)
         # The other half of the edge follows from complements, with the sides exchanged.
@@ -117,8 +117,8 @@ class Renyi(trade_off.Claim):
         The result is an array of epsilons and an array of the deltas. An audit chooses one of the
         pairs and tests it.
         """
-        epsilons = trade_off.choose_tangent_epsilons(self)
-        p, q = _p_q_polygon(self)
+        epsilons = trade_off.choose_epsilon_grid(self)
+        p, q = _joint_range_polygon(self)
         deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
         return epsilons[deltas < 1.0], deltas[deltas < 1.0]
 
@@ -137,12 +137,12 @@ class Renyi(trade_off.Claim):
         return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        return np.array([_delta_upper_limit(self, epsilon) for epsilon in epsilons.tolist()])
+        return np.array([_implied_delta_rounded_up(self, epsilon) for epsilon in epsilons.tolist()])
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0.0:
             return math.inf
-        if _delta_upper_limit(self, 0.0) <= delta:
+        if _implied_delta_rounded_up(self, 0.0) <= delta:
             return 0.0
 
         def ratio(q: Floats, p: Floats) -> Floats:
@@ -381,7 +381,7 @@ def _renyi_epsilon_upper_limit(claim: Renyi, delta: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
+def _implied_delta_rounded_up(claim: Renyi, epsilon: float) -> float:
     """Return delta(epsilon) of the claim, rounded up: the largest p - e^epsilon q on the edge."""
 
     def difference(q: Floats, p: Floats) -> Floats:
@@ -397,7 +397,7 @@ def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _coarse_edge_log_odds_order_index(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+def _edge_q_p_log_odds_and_orders(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     """Return log odds of q and p at edge points, and the index of the order that limits each p."""
     # The last point must stay, because p + q > 1 beyond it. The first point must stay too.
     q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
@@ -422,7 +422,7 @@ def _edge_max_and_bound(
         The largest value, and an upper limit that includes all rounding errors. Both are infinite
         if the peak is beyond the first point of the edge.
     """
-    q, p, active = _coarse_edge_log_odds_order_index(claim)
+    q, p, active = _edge_q_p_log_odds_and_orders(claim)
     best = int(np.argmax(objective(q, p)))
     if best == 0:
         return math.inf, math.inf
@@ -444,7 +444,7 @@ def _edge_max_and_bound(
 
 
 @lru_cache(maxsize=64)
-def _p_q_polygon(claim: Renyi) -> tuple[Floats, Floats]:
+def _joint_range_polygon(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the part of the joint range with p + q <= 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _MAX_EDGE_ORDERS)

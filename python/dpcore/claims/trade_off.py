@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds.canaries import largest_gdp_mu
-from ..bounds.tradeoff import check_array, epsilon_of, log_delta
+from ..bounds.tradeoff import check_array_range, epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, numeric, real, show
 from ..records import Counts, Floats, Record, frozen_array, set_fields
 from ..report.shown import on_one_line
@@ -97,7 +97,7 @@ class Claim(Record):
             TypeError: if `alpha` does not contain numbers.
             ValueError: if an entry of `alpha` is below 0 or above 1.
         """
-        errors = check_array("alpha", alpha, 0.0, 1.0)
+        errors = check_array_range("alpha", alpha, 0.0, 1.0)
         type_two = self._type_two(errors.ravel()).reshape(errors.shape)
         return _as_float_or_array(np.clip(type_two, 0.0, 1.0 - errors))
 
@@ -118,7 +118,7 @@ class Claim(Record):
             TypeError: if `epsilon` does not contain numbers.
             ValueError: if an entry of `epsilon` is negative or NaN.
         """
-        epsilons = check_array("epsilon", epsilon, 0.0, math.inf)
+        epsilons = check_array_range("epsilon", epsilon, 0.0, math.inf)
         deltas = self._deltas(epsilons.ravel()).reshape(epsilons.shape)
         return _as_float_or_array(np.clip(deltas, 0.0, 1.0))
 
@@ -355,7 +355,7 @@ class GDP(Claim, word="GDP"):
 @lru_cache(maxsize=64)
 def _implied_epsilon_delta_pairs(claim: Claim) -> tuple[Floats, Floats]:
     """Compute the (epsilon, delta) pairs that the claim implies, at up to 96 epsilons."""
-    epsilons = choose_tangent_epsilons(claim)
+    epsilons = choose_epsilon_grid(claim)
     deltas = np.asarray(claim.delta(epsilons))
     epsilons, deltas = epsilons[deltas < 1.0], deltas[deltas < 1.0]
     for array in (epsilons, deltas):
@@ -412,7 +412,7 @@ def unrefutable_eps_delta(claim: Claim) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def choose_tangent_epsilons(claim: Claim) -> Floats:
+def choose_epsilon_grid(claim: Claim) -> Floats:
     """Return 96 epsilons at which an audit can compute the delta of a claim.
 
     The epsilons increase from 0 to a value at which the delta is almost 0, or does not fall
@@ -541,18 +541,18 @@ class TradeOff(Claim, word="TradeOff"):
         return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        logs, deltas = _log_slopes_and_deltas(self)
+        logs, deltas = _tangent_log_slopes_and_deltas(self)
         # Beyond the last tangent, the point (0, 1 - delta) limits the curve.
         epsilons = np.minimum(epsilons, logs[-1])
         place = np.searchsorted(logs, epsilons)
         left, right = (logs[place - 1], deltas[place - 1]), (logs[place], deltas[place])
-        raised_deltas: Floats = _interpolate_delta(epsilons, left, right) * (
+        raised_deltas: Floats = _delta_between_tangents(epsilons, left, right) * (
             1.0 + _TANGENT_ROUNDING
         )
         return raised_deltas
 
     def _epsilon(self, delta: float) -> float:
-        logs, deltas = _log_slopes_and_deltas(self)
+        logs, deltas = _tangent_log_slopes_and_deltas(self)
         if delta < deltas[-1]:
             return math.inf
         # delta(epsilon) decreases: find the first place at which it is low enough.
@@ -566,7 +566,7 @@ class TradeOff(Claim, word="TradeOff"):
 
 
 @lru_cache(maxsize=64)
-def _log_slopes_and_deltas(claim: TradeOff) -> tuple[Floats, Floats]:
+def _tangent_log_slopes_and_deltas(claim: TradeOff) -> tuple[Floats, Floats]:
     """Return the log slopes and the deltas of all tangents of the curve.
 
     Each tangent of the curve also gives a tangent of its inverse. The curve is not below 0, so the
@@ -581,7 +581,7 @@ def _log_slopes_and_deltas(claim: TradeOff) -> tuple[Floats, Floats]:
     return _lower_hull(logs, np.minimum.accumulate(deltas), _is_middle_tangent_redundant)
 
 
-def _interpolate_delta(log_slope: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
+def _delta_between_tangents(log_slope: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
     """Return the delta at a slope between the slopes of two tangents (all slopes as logarithms)."""
     share = np.expm1(log_slope - right[0]) / np.expm1(left[0] - right[0])
     return right[1] + (left[1] - right[1]) * share
@@ -589,7 +589,7 @@ def _interpolate_delta(log_slope: Any, left: tuple[Any, Any], right: tuple[Any, 
 
 def _is_middle_tangent_redundant(first: _Corner, middle: _Corner, last: _Corner) -> bool:
     """Return True if the two other tangents limit the curve as much without the middle one."""
-    return middle[1] >= float(_interpolate_delta(middle[0], first, last))
+    return middle[1] >= float(_delta_between_tangents(middle[0], first, last))
 
 
 def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:

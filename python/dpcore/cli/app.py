@@ -389,7 +389,7 @@ def _print_version(is_requested: bool) -> None:
 
 
 @app.callback()
-def _accept_top_options(
+def _accept_global_options(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
@@ -545,7 +545,7 @@ def _interrupt_on_signals() -> Iterator[None]:
 _NUMBER_COMPLAINT: Final = re.compile("Input should be a valid (number|integer)")
 
 
-def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
+def _explain_non_numeric_value(text: str, kind: str, words: list[str]) -> str:
     """Return the error message for an option whose value is not a number."""
     option = text.partition("'")[2].partition("'")[0]
     matches = [word.partition("=") for word in words if word.partition("=")[0] == option]
@@ -586,7 +586,7 @@ def _run_command_line(words: list[str]) -> int:
             # For a published system, epsilon is a parameter of the system.
             here = "epsilon"
         if (kind := _NUMBER_COMPLAINT.search(text)) is not None:
-            text = _describe_bad_number(text, kind[1], words)
+            text = _explain_non_numeric_value(text, kind[1], words)
         if here is not None:
             less = " (1 - alpha)" if option == "alpha" else ""
             text = f"No such option: --{option.replace('_', '-')} (did you mean --{here}{less}?)"

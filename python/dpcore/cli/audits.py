@@ -270,16 +270,16 @@ def _restore_run_options(asked: AuditArguments) -> AuditArguments:
     with to_usage_errors():
         run = read_run(asked.resume)
     if not run.asked:
-        raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
+        raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_advice}")
     if run.part is not None:
-        raise Usage(f"{asked.resume} is a part: go on with {run.resume_line}")
+        raise Usage(f"{asked.resume} is a part: go on with {run.resume_advice}")
     begun = _read_options_of_run(run)
-    _require_same_target(asked, begun, run.resume_line)
+    _require_same_target(asked, begun, run.resume_advice)
     changed = {name: getattr(asked, name) for name in own if name != "resume"}
     return replace(begun, checkpoint=asked.resume, resume=None, **changed)
 
 
-def _list_stored_options(asked: AuditArguments) -> dict[str, Any]:
+def _options_to_store(asked: AuditArguments) -> dict[str, Any]:
     """Return the options that a run file stores (so that a run can continue), in JSON types."""
     held = {option.name: getattr(asked, option.name) for option in fields(asked)}
     if isinstance(asked.claim, Claim):
@@ -433,7 +433,7 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
     if user.is_file_target(target):
         path, name = user.split_target(target)
         with user.user_sys_path(path):
-            yield _load_own_mechanism(asked, target, path, name)
+            yield _load_user_mechanism(asked, target, path, name)
     else:
         yield _find_published(asked, target)
 
@@ -450,7 +450,7 @@ def _audit_or_only_begin_run(
         warnings.simplefilter("ignore", AssumptionWarning)
         arguments = {**_audit_arguments(asked), "executor": client}
         if asked.checkpoint is not None:
-            arguments["asked"] = _list_stored_options(asked)
+            arguments["asked"] = _options_to_store(asked)
         if asked.fit_only:
             begin_run(arguments.pop("checkpoint"), mechanism, pair, **arguments)
             return None
@@ -567,7 +567,7 @@ def _refuse_options_of_systems(asked: AuditArguments, what: str) -> None:
             raise Usage(f"--{key} does not apply to {what}{meant}")
 
 
-def _load_own_mechanism(
+def _load_user_mechanism(
     asked: AuditArguments, target: str, path: Path, name: str
 ) -> tuple[Any, _OneOrMorePairs]:
     """Load the user's mechanism from a file; return it and its inputs."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import FileWarning, argument_of
-from ..mechanisms.declarations import is_native
+from ..mechanisms.declarations import can_core_draw
 from ..paths import write_file_or_keep_old
 from ..report.figures import save_picture, use_own_style
 from ..report.rows import format_row, format_rows
@@ -256,7 +256,7 @@ def check_output_paths(asked: _Delivered) -> None:
     """Raise `Usage` if the file of --plot or --html cannot be written."""
     check_picture_path(asked.plot)
     if asked.html is not None:
-        _check_folder("--html", Path(asked.html))
+        _check_writable_path("--html", Path(asked.html))
 
 
 def check_picture_path(text: str | None) -> None:
@@ -268,10 +268,10 @@ def check_picture_path(text: str | None) -> None:
     kinds = sorted(FigureCanvasBase.get_supported_filetypes())
     if Path(text).suffix.lower().lstrip(".") not in kinds:
         raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {text}")
-    _check_folder("--plot", Path(text))
+    _check_writable_path("--plot", Path(text))
 
 
-def _check_folder(option: str, path: Path) -> None:
+def _check_writable_path(option: str, path: Path) -> None:
     """Raise `Usage` if a file cannot be written at this path."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
@@ -283,7 +283,7 @@ def print_and_export(asked: _Delivered, report: _Report) -> None:
     with collect_unwritten(failures):
         if asked.as_json:
             written = report
-            if isinstance(report, Audit) and not is_native(report.mechanism):
+            if isinstance(report, Audit) and not can_core_draw(report.mechanism):
                 # A callable is stored by name, so that `from_json` reads exactly what is printed.
                 written = replace(report, mechanism=report.name)
             sys.stdout.write(written.to_json() + "\n")

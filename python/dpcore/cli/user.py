@@ -20,7 +20,7 @@ from ..adapters import adapt
 from ..advice import suggest_word
 from ..errors import invalid, mistyped
 from ..mechanisms.callables import has_no_size_argument, repeat
-from ..mechanisms.declarations import get_or_default, is_native
+from ..mechanisms.declarations import can_core_draw, get_or_default
 from ..packages import get_loaded_module
 from ..records import Pair
 from .endings import Usage, to_usage_errors, wrap_user_errors
@@ -99,7 +99,7 @@ def load_mechanism_from_file(
     module, target = _find_attribute(path, name, label)
     with wrap_user_errors(label, str(path)):
         # The target may be a text encoder or a mechanism of another package.
-        target = target if is_native(target) else adapt(target) or target
+        target = target if can_core_draw(target) else adapt(target) or target
     if not callable(target):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", target)))
     if repeated:
@@ -113,7 +113,7 @@ def load_mechanism_from_file(
             f"{label} must be called as (x, size, rng) -> outputs: for one answer a call "
             "give --repeat"
         )
-    return target if is_native(target) else Guarded(target, label, str(path))
+    return target if can_core_draw(target) else Guarded(target, label, str(path))
 
 
 def load_function(path: Path, name: str, label: str) -> Any:

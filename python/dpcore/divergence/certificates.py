@@ -78,7 +78,7 @@ def bernoulli_renyi(p: Floats, q: Floats, alphas: Floats) -> Floats:
     return out
 
 
-def best_event(
+def best_threshold_and_at_or_above(
     chosen: Ints,
     chosen_rows: tuple[int, ...],
     counted_rows: tuple[int, int],
@@ -522,7 +522,7 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
     ascending = alphas.ndim == 1 and len(alphas) and bool((np.diff(alphas) > 0.0).all())
     if not (ascending and alphas[0] > 0.0 and math.isfinite(alphas[-1])):
         raise invalid("alphas", "ascending finite orders above 0", alphas)
-    both = (_certify_direction(held_out, side, alphas, 1.0 - confidence) for side in (0, 1))
+    both = (_bounds_event_counts_bins(held_out, side, alphas, 1.0 - confidence) for side in (0, 1))
     rows, events, counts, bins = zip(*both, strict=True)
     single = held_out.one_per_group
     return Certificate(alphas, np.stack(rows), events, counts, bins, confidence, single)
@@ -586,7 +586,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, event_choice_confidence: float 
     return max(0.0, math.log(excess / (counts.k_prime / counts.n_prime)))
 
 
-def _certify_direction(
+def _bounds_event_counts_bins(
     held_out: HeldOut, side: int, alphas: Floats, failure: float
 ) -> tuple[Floats, str, Counts, tuple[Counts, ...]]:
     """Bound D(P||Q) for P the law of set `side`; return bounds, event text, counts and bins."""
@@ -603,7 +603,7 @@ def _certify_direction(
         # use all of `failure`.
         share, edges = 0.0, None
     tail = failure * (1.0 - share) / 2.0
-    place, reaches = best_event(chosen, chosen_rows, (n, n_prime), alphas, tail)
+    place, reaches = best_threshold_and_at_or_above(chosen, chosen_rows, (n, n_prime), alphas, tail)
     counts = _tail_counts(held_out, side, place, reaches)
     p_low, q_high = _p_lower_and_q_upper_limits([counts], tail)
     bound = bernoulli_renyi(p_low, q_high, alphas)[0]

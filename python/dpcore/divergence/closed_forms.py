@@ -179,7 +179,7 @@ def x_minus_log1p(x: Floats) -> Floats:
     return np.where(small, inner * z - 2.0 * z**3 * series, direct)
 
 
-def exp_remainder_ratio(x: Floats) -> Floats:
+def expm1_less_x_over_x2(x: Floats) -> Floats:
     """Compute (e^x - 1 - x) / x^2. The result is above 0, and 1/2 at x = 0."""
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
@@ -190,7 +190,7 @@ def exp_remainder_ratio(x: Floats) -> Floats:
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
 
 
-def one_plus_b_ratio_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
+def one_plus_b_minus_b_power(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 + b (1 - (x/y)^p) with p = `power`, by exact fractions if the result is near 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
     gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
@@ -273,7 +273,7 @@ def normal_max_loss(tau: Floats, log_r: Floats, pull: Floats) -> float:
     return float(0.5 * (away - log_r).sum())
 
 
-def variance_ratios_and_mean_gaps(
+def variance_gap_log_ratio_mean_gap(
     spread0: Floats, spread1: Floats, shift: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Change the axes of two normal distributions so that both covariance matrices are diagonal.
@@ -306,7 +306,7 @@ def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
     x = np.where(distance == 0.0, 0.0, np.minimum(w * distance, 1e300))
     near = x < _SERIES_LIMIT
     inner, outer = np.where(near, x, 0.0), np.where(near, 1.0, x)
-    share = np.where(near, inner * exp_remainder_ratio(-inner), 1.0 + np.expm1(-outer) / outer)
+    share = np.where(near, inner * expm1_less_x_over_x2(-inner), 1.0 + np.expm1(-outer) / outer)
     g = np.where(near, distance * (1.0 - share), -np.expm1(-outer) / np.where(near, 1.0, w))
     step = np.where(b == 0.0, 1.0, b)
     divergence = distance * share - np.where(b == 0.0, 0.0, x_minus_log1p(-b * g) / step)
@@ -353,7 +353,7 @@ def discrete_renyi_divergence(
     return float((top + np.log(np.exp(logs - top).sum())) / b)
 
 
-def law_log_ratios(
+def logp_loss_missing(
     p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
     """Compare two discrete distributions, given by probabilities of the same points.
@@ -375,11 +375,11 @@ def binary_log_ratios(atom_prob0: float, atom_prob1: float) -> tuple[Side, npt.N
     """Compare two distributions on two points: one value, and all other values together.
 
     `atom_prob0` and `atom_prob1` are the probabilities of the value under P0 and P1. The first
-    result is the tuple that `law_log_ratios` returns for the two points. The second result is an
+    result is the tuple that `logp_loss_missing` returns for the two points. The second result is an
     array that is True for each point with positive probability under P0.
     """
     p, q = np.array([atom_prob0, 1.0 - atom_prob0]), np.array([atom_prob1, 1.0 - atom_prob1])
-    log_p, loss, missing = law_log_ratios(p, q)
+    log_p, loss, missing = logp_loss_missing(p, q)
     if atom_prob0 < 1.0 and atom_prob1 < 1.0 and atom_prob1 - atom_prob0 > -0.5 * q[1]:
         # The complements are rounded; their difference is not.
         loss[-1] = math.log1p((atom_prob1 - atom_prob0) / q[1])
@@ -395,7 +395,7 @@ def _nonnegative_renyi_sum_terms(b: float, log_p: Floats, loss: Floats) -> Float
     p = np.exp(log_p)
     near = np.abs(loss) < _SERIES_LIMIT
     inner = np.where(near, loss, 0.0)
-    close = p * inner * inner * (b * exp_remainder_ratio(b * inner) + exp_remainder_ratio(-inner))
+    close = p * inner * inner * (b * expm1_less_x_over_x2(b * inner) + expm1_less_x_over_x2(-inner))
     outer = np.where(near, 0.0, loss)
     if b == 0.0:
         grown = p * outer
@@ -419,12 +419,12 @@ def correlated_divergence(
     shift = np.broadcast_to(shift, dim)
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
-        tau, log_r, pull = variance_ratios_and_mean_gaps(*(both[::-1] if swap else both), shift)
+        tau, log_r, pull = variance_gap_log_ratio_mean_gap(*(both[::-1] if swap else both), shift)
         mid = 1.0 + b * tau
         return normal_renyi_divergences(a, b, tau, log_r, mid, pull / np.sqrt(mid))
 
     return sum_over_coordinates(
-        alphas, part, lambda: normal_max_loss(*variance_ratios_and_mean_gaps(*both, shift))
+        alphas, part, lambda: normal_max_loss(*variance_gap_log_ratio_mean_gap(*both, shift))
     )
 
 
@@ -483,7 +483,7 @@ def gaussian_renyi(
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
-        mid = one_plus_b_ratio_gap(b, s0, s1, 2)
+        mid = one_plus_b_minus_b_power(b, s0, s1, 2)
         # Below order 1 it is a sum of squares, which stays in the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
@@ -540,7 +540,7 @@ def laplace_renyi(
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
-        divergence = scale_family_renyi(a, b, tau, log_r, one_plus_b_ratio_gap(b, s0, s1, 1))
+        divergence = scale_family_renyi(a, b, tau, log_r, one_plus_b_minus_b_power(b, s0, s1, 1))
         # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
         plain = laplace_shift_term(b, np.maximum(w, 0.0), apart / s1)
@@ -586,7 +586,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
         # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
-        return scale_family_renyi(a, b, tau, log_r, one_plus_b_ratio_gap(b, own_rate, other, 1))
+        return scale_family_renyi(a, b, tau, log_r, one_plus_b_minus_b_power(b, own_rate, other, 1))
 
     return sum_over_coordinates(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -629,7 +629,7 @@ def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) ->
     # ln of the ratio of the sums, from their exact difference: the difference of two laws may be
     # smaller than the rounding errors of the sums.
     gap = math.log1p(math.fsum([*p0.tolist(), *(-p1).tolist()]) / sums[1])
-    sides = law_log_ratios(p0, p1, -gap, sums), law_log_ratios(p1, p0, gap, sums[::-1])
+    sides = logp_loss_missing(p0, p1, -gap, sums), logp_loss_missing(p1, p0, gap, sums[::-1])
     return renyi_divergences(a, lambda i, a, b, swap: discrete_renyi_divergence(a, b, *sides[swap]))
 
 

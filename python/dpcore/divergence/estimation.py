@@ -171,7 +171,7 @@ def _check_neighbour_count(requested: Any, points: Points) -> int:
     smaller = min(points.sizes)
     if k > smaller:
         raise invalid("k", f"at most {smaller}, the rows of the smaller set", k)
-    distinct = points.smaller_distinct(k)
+    distinct = points.smaller_distinct_count(k)
     if k > distinct:
         warnings.warn(
             f"k = {k} exceeds the {distinct} distinct rows of a set: balls hold whole ties",
@@ -369,7 +369,7 @@ def _describe_outside_rows(request: Request, fit: CrossFit | None) -> tuple[str 
     if request.points.identical:
         return None, None
     scores, rng = fit if request.method == "score" else None, request.make_generator(BEYOND)
-    return reliability.describe_lone_rows(request.points, scores, rng, threads_of(request.threads))
+    return reliability.describe_far_rows(request.points, scores, rng, threads_of(request.threads))
 
 
 def _list_notes(

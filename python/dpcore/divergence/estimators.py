@@ -472,7 +472,7 @@ def estimate_by_k_nearest(task: Task) -> Raw:
     orders = alphas - 1.0
     constants = _log_constants(k, orders)
     four = neighbours.Four(task, own=False)
-    neighbours.refuse_zeros("poczos", points, four.count_zero_radii(k))
+    neighbours.refuse_zeros("poczos", points, four.count_zero_radius_rows_per_set(k))
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
         # Rows are present (weight 1) or absent; NaN if a set has too few rows for k.
@@ -593,7 +593,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         name = "y0" if distinct[0] < 2 else "y1"
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
     four, orders = neighbours.Four(task, own=self_neighbour), task.alphas - 1.0
-    neighbours.refuse_zeros(method, points, four.count_zero_radii(k))
+    neighbours.refuse_zeros(method, points, four.count_zero_radius_rows_per_set(k))
 
     def find_densities(
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]

@@ -225,7 +225,7 @@ class Lists:
             block = slice(start, start + step)
             mine = places[block]
             goal = reached[mine]
-            copies[block], log_squared[block], ran_out = _copies_and_distance_of_first_points(
+            copies[block], log_squared[block], ran_out = _copies_up_to_nth_and_distance(
                 weights[self.listed[mine]], self.log_squared[mine], goal
             )
             short.append(start + np.nonzero(ran_out)[0])
@@ -234,7 +234,7 @@ class Lists:
             self.counted["run_outs"] += len(again)
             mine = places[again]
             listed, logs = self._search(self.queries[mine], self._make_finder(self.among[there]), k)
-            distances = _copies_and_distance_of_first_points(
+            distances = _copies_up_to_nth_and_distance(
                 weights[listed], logs, np.minimum(reached[mine], listed.shape[1])
             )
             copies[again], log_squared[again] = distances[:2]
@@ -260,7 +260,7 @@ class Lists:
             return listed, np.log(squared)
 
 
-def _copies_and_distance_of_first_points(
+def _copies_up_to_nth_and_distance(
     copies: npt.NDArray[Any], log_squared: Floats, point_count: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.bool_]]:
     """Count the copies of the first `point_count` points of each list that have copies.
@@ -310,7 +310,7 @@ class Four:
         longest = max(entry.listed.shape[1] for entry in every)
         return {name: sum(e.counted[name] for e in every) for name in names} | {"list": longest}
 
-    def count_zero_radii(self, k: int) -> list[int]:
+    def count_zero_radius_rows_per_set(self, k: int) -> list[int]:
         """Count the rows of each set whose k-th nearest neighbour is at distance zero.
 
         A row is counted if its k-th nearest neighbour in at least one of the two sets is at

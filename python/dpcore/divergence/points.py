@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped, numeric
-from ..packages import converts_to_array
+from ..packages import has_array_method
 from ..records import Floats, Record, frozen_array
 
 Rows = npt.NDArray[np.floating[Any]]
@@ -490,7 +490,7 @@ class Points:
             return False
         return np.array_equal(*self.multiplicity)
 
-    def smaller_distinct(self, enough: int) -> int:
+    def smaller_distinct_count(self, enough: int) -> int:
         """Count the distinct points of each set. Return the smaller of the two numbers.
 
         If both numbers are larger than `enough`, return `enough`.
@@ -712,7 +712,7 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise mistyped(name, requirement, value)
     # Iterating over a tensor gives tensors, which are hashed by identity.
-    labels: list[Hashable] = np.asarray(value).tolist() if converts_to_array(value) else [*value]
+    labels: list[Hashable] = np.asarray(value).tolist() if has_array_method(value) else [*value]
     if len(labels) != size:
         raise invalid(name, requirement, f"{len(labels)} labels")
     try:

@@ -267,7 +267,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
                 reasons.append(_INDEPENDENCE_NOT_STATED)
         if self.checks is not None and group_sizes_depend_on_values_note(self.checks.size_p):
             reasons.append(_TWO_LAWS)
-        rdp, alpha, drawn = self._convert_to_epsilon(delta)
+        rdp, alpha, drawn = self._epsilon_order_line(delta)
         if rdp is None:
             reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
         least = SEEN / min(self.sizes)
@@ -291,7 +291,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         values = np.maximum(self.value[direction][kept], 0.0)
         return self.alphas[kept], np.maximum.accumulate(values)
 
-    def _convert_to_epsilon(self, delta: float) -> tuple[float | None, float | None, Line | None]:
+    def _epsilon_order_line(self, delta: float) -> tuple[float | None, float | None, Line | None]:
         """Compute epsilon from D(P0||P1) and D(P1||P0); return the larger, its order, a line."""
         curves = [self.resolved_curve(direction) for direction in (0, 1)]
         if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):

@@ -23,7 +23,7 @@ The conditions for "not resolved at this alpha" are:
   standard errors.
 - The energy test rejects P0 = P1 at the level .01 (`ENERGY_LEVEL`), but the value minus two
   standard errors is not above 0.
-- The order is at least one, and `describe_lone_rows` finds rows of the numerator outside the region
+- The order is at least one, and `describe_far_rows` finds rows of the numerator outside the region
   of the denominator.
 - Repeated values have too few rows each.
 - The value differs from 0 by less than four standard errors, and the standard error is above .0125.
@@ -36,7 +36,7 @@ side of (ii) is the KL divergence from the law that decides the average (the til
 of the denominator. An average over N rows is reliable only if N is above the exponential of this
 divergence (Chatterjee and Diaconis 2018).
 
-`describe_lone_rows` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
+`describe_far_rows` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
 how rare these regions are under P1. An estimate of D(P0||P1) therefore ignores this difference and
 may be far too small. For example, let P1 be a normal law, and let P0 be the same law with a share
 .045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but the estimate from
@@ -129,7 +129,7 @@ _NEIGHBOURS_PER_ORDER: Final = 5.0
 _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 
 
-def describe_lone_rows(
+def describe_far_rows(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
     """Describe the rows of each of two sets that lie in regions without rows of the other set.
@@ -322,7 +322,7 @@ def rows_to_distinguish_from_0(value: float, spread: float, rows: int) -> int:
         rows: number of rows of the smaller set.
     """
     precision = max(SHARP, abs(value) / TOLD)
-    return _round_up(rows * (spread / precision) ** 2)
+    return _round_up_to_two_digits(rows * (spread / precision) ** 2)
 
 
 def rows_to_see_one_nat(dim: int, k: int, fitted: bool) -> int:
@@ -373,7 +373,7 @@ def few_fitted_rows_note(rows: int, dim: int, k: int) -> str:
     )
 
 
-def _round_up(rows: float) -> int:
+def _round_up_to_two_digits(rows: float) -> int:
     """Round up to two digits, because the number is a rough guess."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
     return math.ceil(rows / unit) * unit
@@ -458,7 +458,7 @@ def judge_estimate(case: Case) -> Judged:
     if case.certified is not None:
         # A bound of 0 gives no evidence, although it is above a negative value.
         refuted = (case.certified > value + _SIGNIFICANT_ERRORS * spread) & (case.certified > 0.0)
-    unseen = np.array([_describe_unseen_rows(case, direction) is not None for direction in (0, 1)])
+    unseen = np.array([_outside_rows_sentence(case, direction) is not None for direction in (0, 1)])
     saturated = (value > case.raw.ceiling - np.log(2.0)) | np.isposinf(value)
     saturated |= unseen[:, None] & (case.alphas >= 1.0)
     causes = _list_causes(case, beyond, spread)
@@ -466,7 +466,7 @@ def judge_estimate(case: Case) -> Judged:
     chosen = [refuted, saturated, unresolved]
     belief = np.select(chosen, [REFUTED, SATURATED, UNRESOLVED], ESTIMATE)
     resolved = belief == ESTIMATE
-    reason = _choose_reason(case, refuted, saturated & ~refuted, causes, resolved)
+    reason = _explain_least_reliable_value(case, refuted, saturated & ~refuted, causes, resolved)
     error = np.where(beyond, np.nan, case.raw.std_error)
     return Judged(belief, resolved, reason, (largest[0], largest[1]), error)
 
@@ -521,9 +521,9 @@ def _contradicting_checks(case: Case, spread: Floats) -> list[tuple[Flags, str]]
     """List the results of other checks that contradict the estimate, as masks and texts."""
     value, causes = case.raw.value, []
     if case.above is not None:
-        apart = np.hypot(*(_fill_errors(case, each.std_error) for each in (case.raw, case.above)))
+        apart = np.hypot(*(_errors_or_cap(case, each.std_error) for each in (case.raw, case.above)))
         mask = case.above.value > value + _SCORE_EXCESS_ERRORS * apart
-        causes.append((mask, _blind_score_sentence_or_empty(case, mask)))
+        causes.append((mask, _score_misses_difference_text(case, mask)))
     if case.energy_p <= ENERGY_LEVEL:
         text = (
             f"the energy test distinguishes the sets (p = {case.energy_p:.3g}), where the value is "
@@ -537,7 +537,7 @@ def _contradicting_checks(case: Case, spread: Floats) -> list[tuple[Flags, str]]
     return causes
 
 
-def _fill_errors(case: Case, error: Floats) -> Floats:
+def _errors_or_cap(case: Case, error: Floats) -> Floats:
     """Return the standard errors. Replace missing ones by rough upper limits for equal laws."""
     if np.isfinite(error).any():
         return np.nan_to_num(error, nan=0.0, posinf=0.0)
@@ -545,7 +545,7 @@ def _fill_errors(case: Case, error: Floats) -> Floats:
     return np.broadcast_to(rough, error.shape)
 
 
-def _blind_score_sentence_or_empty(case: Case, mask: Flags) -> str:
+def _score_misses_difference_text(case: Case, mask: Flags) -> str:
     if not mask.any() or case.above is None:
         return ""
     i, j = _direction_and_index_of_lowest_true(mask)
@@ -570,7 +570,7 @@ def _flag_estimates_within_error_of_zero(case: Case, spread: Floats) -> tuple[Fl
     return mask, text
 
 
-def _choose_reason(
+def _explain_least_reliable_value(
     case: Case, refuted: Flags, saturated: Flags, causes: list[tuple[Flags, str]], resolved: Flags
 ) -> str:
     """Return one sentence that explains the least reliable value at the requested orders."""
@@ -600,7 +600,7 @@ def _direction_and_index_of_lowest_true(mask: Flags) -> tuple[int, int]:
     return direction, place
 
 
-def _describe_unseen_rows(case: Case, i: int) -> str | None:
+def _outside_rows_sentence(case: Case, i: int) -> str | None:
     """Describe the rows of set `i` outside the other set; return None if such rows are few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _MAX_UNSEEN_SHARE:
@@ -611,7 +611,7 @@ def _describe_unseen_rows(case: Case, i: int) -> str | None:
 
 
 def _explain_saturation(case: Case, i: int, j: int) -> str:
-    unseen = _describe_unseen_rows(case, i)
+    unseen = _outside_rows_sentence(case, i)
     if unseen is not None:
         return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"
     if case.raw.ceiling[i, j] <= np.log(2.0):

@@ -20,8 +20,8 @@ from ..records import Floats
 from ..report.figures import (
     cycle_colour,
     get_root_figure,
-    hide_outer_spines,
-    replace_axes,
+    hide_top_and_right_spines,
+    panel_figure,
     scale_figure_size,
     text_colour,
 )
@@ -198,7 +198,7 @@ def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...
         parts = [
             [_format_3_decimals_empty_if_nan(estimate.value[direction, i]) for i in shown],
             [_plus_minus_or_empty(estimate.std_error[direction, i]) for i in shown],
-            [_choose_mark(estimate, direction, i) for i in shown],
+            [_belief_and_sign_mark(estimate, direction, i) for i in shown],
         ]
         columns.append([name, *_align_nonempty_columns(parts)])
         others = [("ceiling", estimate.ceiling)]
@@ -223,7 +223,7 @@ def _align_nonempty_columns(parts: Sequence[Sequence[str]]) -> list[str]:
     return [" ".join(row) for row in zip(*aligned, strict=True)]
 
 
-def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
+def _belief_and_sign_mark(estimate: Estimate, direction: int, i: int) -> str:
     negative = estimate.value[direction, i] < 0.0
     return _BELIEF_MARKS[str(estimate.belief[direction, i])] + (_NEGATIVE_MARK if negative else "")
 
@@ -351,7 +351,7 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
         _draw_ceiling(panel, estimate, direction)
         _draw_bound_and_comparison(panel, estimate, direction)
         _draw_curve(panel, estimate, direction)
-        _draw_line_above_estimates(panel, estimate, direction)
+        _draw_epsilon_line(panel, estimate, direction)
         _set_order_ticks(panel)
         panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT_SIZE)
         panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT_SIZE)
@@ -401,7 +401,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
 def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
     """Return the figure, its two panels, and True if this function made the panels."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
-        picture = replace_axes(ax, scale_figure_size(1.15, 0.85))
+        picture = panel_figure(ax, scale_figure_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
     panels = list(np.ravel(np.array(ax, dtype=object)))
     if len(panels) != 2:
@@ -415,7 +415,7 @@ def _tidy_and_add_legend(figure: Figure, axes: list[Axes], own: bool) -> None:
     """Remove superfluous lines of the axes, and add one legend for both panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
-        hide_outer_spines(panel)
+        hide_top_and_right_spines(panel)
         panel.tick_params(labelsize=_SMALL_TEXT_SIZE)
         panel.tick_params(which="minor", length=0)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
@@ -554,7 +554,7 @@ def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
             )  # fmt: skip
 
 
-def _draw_line_above_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_epsilon_line(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw Gusain and Leith's line above the reliable estimates, for one delta.
 
     This delta is the smallest one for which events of the sample give evidence.

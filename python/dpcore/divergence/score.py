@@ -107,7 +107,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     """
     from scipy.optimize import minimize
 
-    features, center, spread, length = _standardise_features(train0, train1)
+    features, center, spread, length = _standardise_with_square_norm(train0, train1)
     signs = np.repeat([1.0, -1.0], [len(train0), len(train1)])
     size, width = features.shape
 
@@ -136,7 +136,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     return Logistic(center, spread, length, solution[: width - 1], weight, intercept)
 
 
-def _standardise_features(
+def _standardise_with_square_norm(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
 ) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
     """Return the standardised features of the rows of both sets, and their means and deviations.

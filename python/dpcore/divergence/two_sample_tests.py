@@ -206,7 +206,7 @@ class _Units:
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
         """Compute the permutation p-value of the AUC, given the fitted score."""
         grouped = any(labels is not None for labels in self.labels)
-        drawn = (self._group_auc_gaps if grouped else self._aucs_minus_half)(permutations, rng)
+        drawn = (self._centred_group_aucs if grouped else self._aucs_minus_half)(permutations, rng)
         return permutation_p(np.abs(drawn) if sided == 2 else drawn)
 
     def _aucs_minus_half(self, permutations: int, rng: np.random.Generator) -> Floats:
@@ -224,7 +224,7 @@ class _Units:
         ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
         return np.asarray(_centred_auc(ranked, int(own.sum()), int(counts.sum())))
 
-    def _group_auc_gaps(self, permutations: int, rng: np.random.Generator) -> Floats:
+    def _centred_group_aucs(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute AUC - 1/2 for the original and the permuted groups, shape (1 + permutations,)."""
         middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
         labels = [

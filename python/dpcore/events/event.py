@@ -119,7 +119,7 @@ class Batch:
         """Return the sum of the entries of each output, in float64."""
         return self.flat.sum(1, dtype=get_loaded_module("torch").float64)
 
-    def dot(self, weights: Any) -> Any:
+    def weighted_row_sums(self, weights: Any) -> Any:
         """Return the weighted sum of the entries of each output. `weights` is a float64 tensor."""
         return self.flat.double() @ weights
 
@@ -244,7 +244,7 @@ class DeviceScores:
         if isinstance(values, np.ndarray):
             return np.searchsorted(thresholds, values, side="right")
         edges = cache_per_device(
-            thresholds, self.outputs, lambda like, _: as_float64(like, thresholds)
+            thresholds, self.outputs, lambda like, _: device_tensor(like, thresholds)
         )
         return get_loaded_module("torch").searchsorted(edges, values, side="right")
 
@@ -319,7 +319,7 @@ def cache_per_device(owner: Any, outputs: Batch, make: Callable[[Any, str], Any]
     return held[1]
 
 
-def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
+def device_tensor(like: Any, values: npt.NDArray[Any]) -> Any:
     """Convert an array to a float64 tensor on the device of the tensor `like`."""
     return like.new_tensor(values.tolist(), dtype=get_loaded_module("torch").float64)
 
@@ -692,7 +692,7 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
         reads_seed = score_attribute(score, "reads_seed")
         if not is_built_in(score) or outputs.dtype != object or reads_seed:
             raise
-        scores = _scores_or_nan(score, outputs)
+        scores = _readable_scores(score, outputs)
         if scores is None:
             raise
         return scores
@@ -708,7 +708,7 @@ def _compute_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.f
     return scores.astype(np.float64, copy=False)
 
 
-def _scores_or_nan(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+def _readable_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
     """Compute the scores of the outputs that the score can read, NaN for the others.
 
     Return None if there are several outputs and the score can read none of them.

@@ -178,7 +178,7 @@ class Vote(event.EventRecord, word="Vote"):
     def _count_event_on_device(self, outputs: event.Batch, name: str) -> event.Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         self._check_shape(outputs.shape, f"outputs of {name}")
-        edges, signs, away = event.cache_per_device(self, outputs, self._vote_comparison_tensors)
+        edges, signs, away = event.cache_per_device(self, outputs, self._edges_signs_and_down_mask)
         # An entry with a downward edge votes for x' unless it is beyond the edge. NaN is not beyond
         # it, but must vote for x.
         beyond, nan = outputs.ones_where_at_least_column_edge(edges), outputs.count_nan_entries()
@@ -189,7 +189,7 @@ class Vote(event.EventRecord, word="Vote"):
         answers = event.move_to_host(event.Batch(won if self.vote == "x_prime" else ~won))
         return event.Seen((event.hits_of(answers),), nan, answers)
 
-    def _vote_comparison_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:
+    def _edges_signs_and_down_mask(self, like: Any, name: str) -> tuple[Any, Any, Any]:
         """Return three tensors with one number per entry, for comparisons on a device.
 
         They hold the threshold (NaN if the entry does not vote), the sign of the vote, and True if

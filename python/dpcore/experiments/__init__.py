@@ -240,7 +240,7 @@ def reproduce(
         ...     sorted(os.listdir(folder))
         ['habernal2022-figure2.json', 'habernal2022-figure2.png', 'habernal2022-figure2.svg']
     """
-    from .running import set_executor
+    from .running import set_audit_executor
 
     module = get(name)
     for option, value in (("executor", executor), ("resume", resume)):
@@ -262,7 +262,7 @@ def reproduce(
     runs = None if resume is None else Path(resume)
     if runs is not None:
         runs.mkdir(parents=True, exist_ok=True)
-    with set_executor(executor, runs):
+    with set_audit_executor(executor, runs):
         result: Result = module.run(config, threads=threads, progress=progress)
     record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
     from .drawing import save_png_and_svg

@@ -26,7 +26,7 @@ from ..report.shown import Shown
 from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
 from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_or_generate_corpora
 from .base import SEED, Column, Settings, align_columns, encode_fields, setting
-from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .drawing import TEXT, Axes, Figure, add_legend, empty_figure, style_axes
 from .running import Tabled, cell_seed, run_jobs, time_run, training_of_model
 
 NAME = "adept-linkage"
@@ -210,7 +210,7 @@ class _Study:
         return Victims(rank, shared, by_chance)
 
 
-def _train_and_sample_models(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
+def _train_and_draw_texts(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
     from ..text import ADePTModel
 
     epochs, hidden, candidates, outputs, n_drawn, victims = _SIZES[config.quick]
@@ -270,7 +270,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert plain.vector["encoding"].share == 1.0
     """
     [texts] = read_or_generate_corpora(config)
-    study = _train_and_sample_models(texts, config, progress)
+    study = _train_and_draw_texts(texts, config, progress)
     jobs = [(variant, claimed) for variant in config.variants for claimed in config.claimed]
     jobs.append(("no noise", np.inf))
     rows, partial = run_jobs("linking", jobs, study.measure, progress)
@@ -315,7 +315,7 @@ class Result(Tabled[Config]):
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the share of outputs whose original the attacker finds, against the true epsilon."""
-        picture = make_canvas(2.9, ax)
+        picture = empty_figure(2.9, ax)
         left, right = picture.subplots(1, 2, sharey=True)
         for variant, colour in zip(VARIANTS, (RED, BLUE, "#2e7d32"), strict=True):
             rows = [row for row in self.rows if row.variant == variant]
@@ -331,7 +331,7 @@ class Result(Tabled[Config]):
                 plain = getattr(self.rows[-1], field)["encoding"].share
                 axes.axhline(plain, color=GREY, linewidth=0.7, label="no noise")
             axes.set_xscale("log")
-            tidy_axes(axes, "true epsilon, for any two texts", title=f"by the {title}")
+            style_axes(axes, "true epsilon, for any two texts", title=f"by the {title}")
         left.set_ylabel("share linked", fontsize=TEXT)
         add_legend(picture, left, 5, "upper")
         return restyle_figure(picture)
@@ -349,7 +349,7 @@ def _draw_linked_share_by_true_epsilon(
     axes.errorbar(*points, yerr=np.reshape(ends, (-1, 2)).T, label=label, elinewidth=0.7, **style)
 
 
-def _linked_to_dict(linked: LinkedOutputs) -> dict[str, Any]:
+def _linkage_to_dict(linked: LinkedOutputs) -> dict[str, Any]:
     low, high = linked.interval
     entries = {"by": linked.by, "right": linked.right, "texts": linked.texts, "share": linked.share}
     entries |= {"low": low, "high": high, "floor": linked.floor}
@@ -359,7 +359,7 @@ def _linked_to_dict(linked: LinkedOutputs) -> dict[str, Any]:
 def _row_to_dict(row: Row) -> dict[str, Any]:
     parts = {"vector": row.vector, "text": row.text}
     parts |= dict(zip(("other_vector", "other_text"), row.control, strict=True))
-    linked = {name: list(map(_linked_to_dict, part.linkages)) for name, part in parts.items()}
+    linked = {name: list(map(_linkage_to_dict, part.linkages)) for name, part in parts.items()}
     entries = {"variant": row.variant, "claimed": row.claimed, "true": row.true}
     return entries | linked | {"victims": encode_fields(row.victims)}
 
@@ -373,7 +373,7 @@ def _format_true_epsilon(row: Row) -> str:
     return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
-def _format_rank_and_shared(victims: Victims) -> str:
+def _format_rank_and_shared_words(victims: Victims) -> str:
     return f"rank {victims.rank:g}; {victims.shared:.2f}, {victims.random:.2f}"
 
 
@@ -387,5 +387,5 @@ _COLUMNS = (
     Column("words", lambda row: row.text["words"].share, ".3f"),
     Column("others", lambda row: row.control[0].linkages[0].share, ".3f"),
     Column("", lambda row: row.control[1].linkages[0].share, ".3f"),
-    Column("victims", "victims", _format_rank_and_shared),
+    Column("victims", "victims", _format_rank_and_shared_words),
 )

@@ -32,7 +32,7 @@ from ..text.inference.targets import Target
 from ..text.rewriter_frontiers import compute_bleu
 from .base import Column, SeededSettings, align_columns, encode_fields, setting
 from .corpora import read_corpus
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, empty_figure, style_axes, write_at
 from .running import Tabled, audit_cell, cell_seed, gather_until_stopped, group_answers, time_run
 
 NAME = "adept-rewrite"
@@ -103,14 +103,14 @@ def read_or_generate_corpora(config: Any) -> tuple[StudyTexts, ...]:
     """
     if config.data is None:
         rows = sum(_QUICK_SIZES[:2]) if config.quick else _GENERATED_TEXTS
-        return (_split_corpus(MADE_UP, generated("intents", rows, rng=1), config.quick),)
+        return (_split_train_and_held(MADE_UP, generated("intents", rows, rng=1), config.quick),)
     names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
     return tuple(
-        _split_corpus(name, read_corpus(config.data, name), config.quick) for name in names
+        _split_train_and_held(name, read_corpus(config.data, name), config.quick) for name in names
     )
 
 
-def _split_corpus(name: str, corpus: Corpus, quick: bool) -> StudyTexts:
+def _split_train_and_held(name: str, corpus: Corpus, quick: bool) -> StudyTexts:
     train_texts = {normalise_blanks(text) for text in corpus.train}
     rows: list[tuple[str, str]] = []
     for part in (corpus.valid, corpus.test):
@@ -538,7 +538,7 @@ class Result(Tabled[Config]):
         config = self.config
         seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
         pairs = product(self.texts, config.widths)
-        parts = (part for texts, width in pairs for part in _list_model_results(self, texts, width))
+        parts = (part for texts, width in pairs for part in _corpus_sections(self, texts, width))
         return self.join_parts(
             f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
             f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
@@ -559,13 +559,13 @@ class Result(Tabled[Config]):
         return self.make_record(
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
-            models=[_fitted_to_dict(model) for model in self.models],
+            models=[_auto_encoder_to_dict(model) for model in self.models],
             rows=[_rewriting_row_to_dict(row) for row in self.rows],
         )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the accuracy of predicted intents and BLEU against the true epsilon of the noise."""
-        picture = make_canvas(4.6, ax)
+        picture = empty_figure(4.6, ax)
         grid = picture.subplots(2, len(self.texts), sharex="col", squeeze=False)
         width = sorted(self.config.widths)[len(self.config.widths) // 2]
         label = f"true epsilon, for any two texts ('gaussian': at delta {DELTA:g})"
@@ -574,8 +574,8 @@ class Result(Tabled[Config]):
             above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
             _draw_intent_accuracy(above, rows, texts, self)
             _draw_bleu(below, rows, models, self)
-            tidy_axes(above)
-            tidy_axes(below, label)
+            style_axes(above)
+            style_axes(below, label)
         grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
         grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
         add_legend(picture, grid[0, 0], 6, "upper")
@@ -602,17 +602,17 @@ def max_accuracy_row(rows: list[Row], max_epsilon: float, floor: float) -> Row |
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
-def _list_model_results(result: Result, texts: StudyTexts, width: int) -> list[str]:
+def _corpus_sections(result: Result, texts: StudyTexts, width: int) -> list[str]:
     rows, models = result.rows_and_models_of(texts, width)
     return [
-        _describe_corpus(texts, width, models, result),
+        _corpus_and_models(texts, width, models, result),
         align_columns(_COLUMNS, rows),
-        _format_conclusions(rows, top_label_share(texts), result.config.variants),
+        _format_accuracy_conclusions(rows, top_label_share(texts), result.config.variants),
         *_format_examples(rows, texts, models),
     ]
 
 
-def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result: Result) -> str:
+def _corpus_and_models(texts: StudyTexts, width: int, models: list[Fitted], result: Result) -> str:
     clean, alone = result.clean[texts.name], list_one_text_intents(texts)
     left = f"; outside macro-F1, with one text each: {', '.join(alone)}" if alone else ""
     lines = [
@@ -660,7 +660,7 @@ _COLUMNS = (
 )
 
 
-def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]) -> str:
+def _format_accuracy_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]) -> str:
     lines = [
         "True: for any two texts, ! where the claim is false. Largest pair: exact loss of the two "
         "texts that are farthest apart, computed, not certified.",
@@ -717,7 +717,7 @@ def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fitted_to_dict(fitted: Fitted) -> dict[str, Any]:
+def _auto_encoder_to_dict(fitted: Fitted) -> dict[str, Any]:
     trained = fitted.trained
     return (
         encode_fields(fitted.setup)

@@ -130,7 +130,7 @@ def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]
     return (Row(file.text(number, line), label) for number, line in file.filled())
 
 
-def _label_lines_by_suffix(file: File) -> Iterator[Row]:
+def _label_by_file_suffix(file: File) -> Iterator[Row]:
     """Read one text per line. The ending of the file name gives the label of all texts in the file.
 
     The label is 0 for the endings .0 and .neg, and 1 for .1 and .pos.
@@ -154,7 +154,7 @@ def _first_column(file: File) -> Iterator[Row]:
         yield Row(file.text(number, english))
 
 
-def _read_names(file: File) -> Iterator[Row]:
+def _label_by_file_stem(file: File) -> Iterator[Row]:
     return _read_line_rows(file, file.name.rpartition("/")[2].removesuffix(".txt"))
 
 
@@ -177,19 +177,19 @@ KNOWN: Final[dict[str, Known]] = {
     "leakage": Known({"spa-eng.zip": None},
                      "English sentences of Tatoeba's Spanish pairs (CC BY 2.0)",
                      _first_column, members=("spa-eng/spa.txt",)),
-    "names": Known({"names.zip": None}, "NLTK names corpus (free with credit)", _read_names,
+    "names": Known({"names.zip": None}, "NLTK names corpus (free with credit)", _label_by_file_stem,
                    members=("names/male.txt", "names/female.txt")),
     "wikitext2": Known({f"{part}.txt": part for part in SPLITS}, "WikiText-2 (CC BY-SA)",
                        _read_line_rows, optional=("train.txt",)),
     "polarity": Known({"sentence_polarity.zip": None}, "sentence polarity corpus (CC BY 4.0)",
-                      _label_lines_by_suffix,
+                      _label_by_file_suffix,
                       members=("sentence_polarity/rt-polarity.neg",
                                "sentence_polarity/rt-polarity.pos")),
     "textfooler": Known({"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)",
                         _read_labelled),
     "yelp": Known(dict.fromkeys(("sentiment.dev.0", "sentiment.dev.1"), "train")
                   | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
-                  "Yelp sentences of Sentiment-and-Style-Transfer", _label_lines_by_suffix),
+                  "Yelp sentences of Sentiment-and-Style-Transfer", _label_by_file_suffix),
 }  # fmt: skip
 """All corpora that `read_corpus` can read by name."""
 

@@ -159,7 +159,7 @@ class Case:
         return not any(map(any, self.truth))
 
 
-def _evaluate_both(form: Callable[..., Floats], first: Any, second: Any) -> Truth:
+def _both_divergences(form: Callable[..., Floats], first: Any, second: Any) -> Truth:
     """Evaluate the closed form of D(P0||P1) and D(P1||P0), for two laws P0 and P1."""
     forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
     return tuple(map(float, forward)), tuple(map(float, back))
@@ -174,11 +174,11 @@ def _make_normal_case(
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return mean + wide0 * rng.normal(size=(n0, dim)), wide1 * rng.normal(size=(n1, dim))
 
-    truth = _evaluate_both(closed_forms.gaussian_renyi, (mean, wide0), (np.zeros(dim), wide1))
+    truth = _both_divergences(closed_forms.gaussian_renyi, (mean, wide0), (np.zeros(dim), wide1))
     return Case(title, draw, truth, **more)
 
 
-def _make_atom_case(title: str, dim: int, **more: Any) -> Case:
+def _make_atom_mixture_case(title: str, dim: int, **more: Any) -> Case:
     """Make a case of two mixtures of a normal law and an atom at the origin.
 
     The atom has probability 0.3 under P0 and 0.1 under P1. The normal law of P0 is shifted by 1/2.
@@ -191,7 +191,7 @@ def _make_atom_case(title: str, dim: int, **more: Any) -> Case:
         y1[rng.random(n1) < 0.1] = 0.0
         return y0, y1
 
-    rest = _evaluate_both(closed_forms.gaussian_renyi, (mean, 1.0), (np.zeros(dim), 1.0))
+    rest = _both_divergences(closed_forms.gaussian_renyi, (mean, 1.0), (np.zeros(dim), 1.0))
     weights = ((0.3, 0.1), (0.1, 0.3))
     there, back = (
         tuple(map(float, closed_forms.mixture_with_atom(ALPHAS, *pair, inside)))
@@ -209,10 +209,10 @@ def _make_dirichlet_pmf_case(title: str, atoms: int, dim: int, spread: float, **
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return points[rng.choice(atoms, n0, p=p)], points[rng.choice(atoms, n1, p=q)]
 
-    return Case(title, draw, _evaluate_both(closed_forms.discrete_renyi, (p,), (q,)), **more)
+    return Case(title, draw, _both_divergences(closed_forms.discrete_renyi, (p,), (q,)), **more)
 
 
-def _make_random_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
+def _make_plane_normal_case(title: str, dim: int, shift: float, **more: Any) -> Case:
     """Make a case of two normal laws on a random plane in R^dim."""
     frame = np.linalg.qr(np.random.default_rng(dim).normal(size=(dim, 2)))[0].T
     flat = _make_normal_case(title, 2, shift, **more)
@@ -254,7 +254,7 @@ def _make_unequal_scales_case() -> Case:
         y0[:, 0] += 1.0
         return y0, y1
 
-    truth = _evaluate_both(closed_forms.gaussian_renyi, (1.0, 1.0), (0.0, 1.0))
+    truth = _both_divergences(closed_forms.gaussian_renyi, (1.0, 1.0), (0.0, 1.0))
     return Case("N5, mu = 1, other sd 30", draw, truth, 2000, 8, fails=True)
 
 
@@ -271,15 +271,15 @@ def _make_cases() -> dict[str, Case]:
         "exponential": Case(
             "Exp(1.5) against Exp(1)",
             lambda rng, n0, n1: (rng.exponential(1 / 1.5, (n0, 1)), rng.exponential(1.0, (n1, 1))),
-            _evaluate_both(closed_forms.exponential_renyi, (1.5,), (1.0,)),
+            _both_divergences(closed_forms.exponential_renyi, (1.5,), (1.0,)),
         ),
-        "atom-n2": _make_atom_case("atom .3 against .1, N2, mu = .5", 2),
-        "atom-n20": _make_atom_case("atom .3 against .1, N20, mu = .5", 20),
+        "atom-n2": _make_atom_mixture_case("atom .3 against .1, N2, mu = .5", 2),
+        "atom-n20": _make_atom_mixture_case("atom .3 against .1, N20, mu = .5", 20),
         "atoms-8": _make_dirichlet_pmf_case("8 atoms (d = 16)", 8, 16, 3.0),
         "atoms-200": _make_dirichlet_pmf_case("200 atoms (d = 16)", 200, 16, 3.0),
         "atoms-1000": _make_dirichlet_pmf_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
-        "plane-64": _make_random_plane_case("N2, mu = .5, in R^64", 64, 0.5),
-        "plane-384": _make_random_plane_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
+        "plane-64": _make_plane_normal_case("N2, mu = .5, in R^64", 64, 0.5),
+        "plane-384": _make_plane_normal_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
         "same": Case(
             "one text in every row (d = 8)",
             lambda rng, n0, n1: (np.ones((n0, 8)), np.ones((n1, 8))),
@@ -575,7 +575,7 @@ class Result(Tabled[Config]):
         shown = [head]
         for i, line in enumerate(table):
             shown += ["", heads[i], line] if i in heads else [line]
-        rows = [_order_two_estimate_row(trusted, way) for trusted in self.trusted for way in (0, 1)]
+        rows = [_table_row_at_order_two(trusted, way) for trusted in self.trusted for way in (0, 1)]
         certified = align_rows([_CERTIFIED_HEAD, *rows], left=(0, 1, 2))
         parts = [_CERTIFIED_GLOSSARY, certified, f"Misleading values: {self.misleading}."]
         refused = sorted({cell.refused for cell in self.cells if cell.refused})[:1]
@@ -612,7 +612,7 @@ class Result(Tabled[Config]):
         lines = [(name, direction) for name in names for direction in (0, 1)]
         places = {line: -(i + _DIRECTION_GAP * (i // 2)) for i, line in enumerate(lines)}
         bottom = min(places.values())
-        picture = drawing.make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
+        picture = drawing.empty_figure(1.5 + 0.125 * (2.2 - bottom), ax)
         panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
         methods = self.config.methods
         for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
@@ -656,15 +656,15 @@ def _lines_and_headings(result: Result) -> tuple[list[tuple[str, ...]], dict[int
             truth = " / ".join(f"{value:.4g}" for value in case.truth[direction])
             sizes = f"{rows:,} and {result.config.other_rows(name):,} rows, {repetitions} times"
             heads[len(lines)] = f"{case.title}: {words} = {truth}; {sizes}"
-            lines += [_make_table_line(c, direction) for c in result.cells if c.case == name]
+            lines += [_make_bias_table_line(c, direction) for c in result.cells if c.case == name]
     return lines, heads
 
 
-def _make_table_line(cell: Cell, direction: int) -> tuple[str, ...]:
+def _make_bias_table_line(cell: Cell, direction: int) -> tuple[str, ...]:
     head = f"  {cell.method}"
     published = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
     figure, rows = (
-        (_join_published_figures(published[0]), f"{published[0].rows:,}") if published else ("", "")
+        (_join_published_numbers(published[0]), f"{published[0].rows:,}") if published else ("", "")
     )
     if cell.refused is not None:
         return (head, "refused", "", "", figure, rows)
@@ -681,7 +681,7 @@ def _format_bias(cell: Cell, direction: int, i: int) -> str:
     return f"{words} {infinite} inf" if infinite else words
 
 
-def _join_published_figures(published: Published) -> str:
+def _join_published_numbers(published: Published) -> str:
     figures = [
         "none" if value is None else f"{value:+.3g}" if published.biased else f"{value:.3g}"
         for value in published.figures
@@ -694,7 +694,7 @@ _CERTIFIED_HEAD = (
 )  # fmt: skip
 
 
-def _order_two_estimate_row(trusted: Trusted, direction: int) -> tuple[str, ...]:
+def _table_row_at_order_two(trusted: Trusted, direction: int) -> tuple[str, ...]:
     """Return a line of the table: D(P0||P1) or D(P1||P0) at the order nearest to 2."""
     estimate = trusted.estimate
     at = int(np.argmin(np.abs(estimate.alphas - 2.0)))
@@ -786,7 +786,7 @@ def _set_horizontal_bias_axis(panel: drawing.Axes, bottom: float, title: str) ->
     panel.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
     for edge in (-_MAX_DRAWN_BIAS * 1.25, _MAX_DRAWN_BIAS * 1.25):
         panel.axvline(edge, color=GREY, linewidth=0.4, linestyle=":", zorder=1)
-    drawing.tidy_axes(panel, title=title)
+    drawing.style_axes(panel, title=title)
 
 
 def _make_method_legend(methods: tuple[str, ...]) -> list[Any]:

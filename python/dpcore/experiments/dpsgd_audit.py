@@ -40,7 +40,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..training import audit_run, audit_step
 from .base import SeededSettings
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, empty_figure, style_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "dpsgd-audit"
@@ -238,7 +238,7 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
     return np.asarray(np.logaddexp(0.0, -margin))
 
 
-def record_opposing_gradients(records: Any) -> Floats:
+def make_opposing_record(records: Any) -> Floats:
     """Return a new record whose gradient is opposed to the sum of the gradients of given records.
 
     All gradients are at weights 0, for logistic regression. The gradient of the new record is
@@ -375,13 +375,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         [True, True, True]
     """
     pairs = product(config.corpora, FAULTS)
-    jobs = [(*pair, way) for pair in pairs for way in _choose_ways(config, *pair)]
+    jobs = [(*pair, way) for pair in pairs for way in _choose_audit_ways(config, *pair)]
     rows = {data: _load_records_label_last(data, config.seed) for data in config.corpora}
     cells, ended = run_jobs(NAME, jobs, partial(_audit_cell, config, rows), progress)
     return Result(config, cells, partial=ended)
 
 
-def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
+def _choose_audit_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
     """Return the types of audit that are applied to the recipe with the fault `fault`.
 
     A fault of the sampling of batches cannot appear in a single step.
@@ -417,7 +417,7 @@ def _audit_cell(config: Config, rows: dict[str, Floats], data: str, fault: str, 
 def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
     recipe = Recipe(STEP_SIGMA, fault)
     batch = rows[:_BATCH_RECORDS]
-    batch = np.concatenate([record_opposing_gradients(batch)[None], batch])
+    batch = np.concatenate([make_opposing_record(batch)[None], batch])
 
     def step(records: Any, rng: np.random.Generator) -> Any:
         total = recipe.draw_noisy_gradient_sum(records, rng, np.zeros(rows.shape[1]))
@@ -452,7 +452,7 @@ def _audit_repeated_runs(config: Config, rows: Any, fault: str, seed: int) -> An
     models.
     """
     batch = rows[:_BATCH_RECORDS]
-    canary = record_opposing_gradients(batch)[None]
+    canary = make_opposing_record(batch)[None]
     pair = (np.concatenate([canary, batch]), batch)
     if fault in (POISSON, FIXED):
         recipe, mu = Recipe(STEP_SIGMA, fault), POISSON_MU
@@ -504,7 +504,7 @@ class Result(Tabled[Config]):
         for data, fault in product(config.corpora, FAULTS):
             cells = [self.of(data, fault, way) for way in WAYS]
             if any(cells):
-                rows.append([data, fault, *chain(*map(_format_cell_entries, cells))])
+                rows.append([data, fault, *chain(*map(_format_bound_claim_seconds, cells))])
         odd = ", ".join(f"{cell.fault} ({cell.data}, {cell.way})" for cell in self.unexpected)
         return self.join_parts(
             f"Faults of DP-SGD and three audits: {config.size:,} trials per side, seed "
@@ -530,10 +530,10 @@ class Result(Tabled[Config]):
 
         The picture has one panel for each type of audit.
         """
-        picture = make_canvas(3.6, ax)
+        picture = empty_figure(3.6, ax)
         panels = picture.subplots(1, len(WAYS), sharey=True)
         for axes, way in zip(panels, WAYS, strict=True):
-            _draw_audit_way(axes, self, way)
+            _draw_bounds_and_claims(axes, self, way)
         panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
         panels[0].invert_yaxis()
         bars = " (upper bars: generated data, lower bars: digits)"
@@ -555,14 +555,14 @@ As expected, one step refutes every fault of a step, the sums of an epoch refute
 and no repaired recipe is refuted."""
 
 
-def _format_cell_entries(cell: Cell | None) -> list[str]:
+def _format_bound_claim_seconds(cell: Cell | None) -> list[str]:
     if cell is None:
         return ["-", "-", "-"]
     mark = "!" if cell.refuted else " "
     return [f"{cell.certified:.2f}{mark}", f"{cell.claim:.2f}", f"{cell.seconds:.1f}"]
 
 
-def _draw_audit_way(axes: Axes, result: Result, way: str) -> None:
+def _draw_bounds_and_claims(axes: Axes, result: Result, way: str) -> None:
     names, corpora = list(FAULTS), result.config.corpora
     height = 0.8 / len(corpora)
     for label, colour in _VERDICT_COLOURS.items():
@@ -581,7 +581,7 @@ def _draw_audit_way(axes: Axes, result: Result, way: str) -> None:
         text = "does not apply" if fault in (POISSON, FIXED) else "not run"
         axes.text(0.05, names.index(fault), text, fontsize=SMALL, va="center")
     axes.set_title(way, fontsize=TEXT)
-    tidy_axes(axes)
+    style_axes(axes)
 
 
 _VERDICT_COLOURS: Final = {"certified, claim not refuted": BLUE, "certified, claim refuted": RED}

@@ -36,7 +36,7 @@ from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .base import encode_fields, setting
 from .corpora import TextOptions, read_corpus, read_texts
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, empty_figure, style_axes, write_at
 from .running import Tabled, cell_seed, format_mean, gather_until_stopped, time_run
 
 NAME = "dpsgd-vs-redaction"
@@ -199,7 +199,7 @@ class Cell(Shown):
         return self.measured.value
 
 
-def read_texts_and_fit_models(config: Any, folder: Path | None = None) -> Material:
+def read_texts_and_fit_redaction(config: Any, folder: Path | None = None) -> Material:
     """Read or generate the texts of the experiment, and fit the models that prepare the texts.
 
     The private texts are from ATIS, or from SNIPS if `config.full` is True. If `config.data` is
@@ -266,7 +266,7 @@ def _train_public_start(config: Any, vocabulary: Vocabulary, folder: Path) -> No
     lm.fit(*long, vocabulary=vocabulary, **options).save_pretrained(folder)
 
 
-def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
+def train_and_audit_lm(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
     """Train one next-word model, and measure its perplexity and its leakage of training texts.
 
     A canary is a random text that is added to the training texts or left out, by a coin flip. From
@@ -302,7 +302,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     perplexity = model.perplexity(material.test, exclude=material.train, rng=coins)
     figures: dict[str, Any] = {"partial": model.partial}
     if recipe.kind in ("plain", *POLICIES):
-        figures |= _epsilon_of_corpora(prepare, material, seed)
+        figures |= _epsilon_between_sets(prepare, material, seed)
     if recipe.is_private:
         figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
         names = ("lr", "clip", "settings_tried", "public_read")
@@ -340,7 +340,7 @@ def _redact_or_rewrite_function(recipe: Recipe, material: Material, seed: int) -
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _epsilon_of_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
+def _epsilon_between_sets(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Estimate the epsilon between the two corpora after a preparation such as redaction.
 
     The text features are fitted on texts that are in neither corpus. The result contains the three
@@ -469,10 +469,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     processes = threads_of(threads)
     with TemporaryDirectory() as folder:
-        material = read_texts_and_fit_models(config, Path(folder))
+        material = read_texts_and_fit_redaction(config, Path(folder))
         pairs = product(range(config.seeds), config.recipes)
         jobs = [(recipe, number, material, config) for number, recipe in pairs]
-        cells, partial = gather_until_stopped(NAME, measure_recipe, jobs, processes, progress)
+        cells, partial = gather_until_stopped(NAME, train_and_audit_lm, jobs, processes, progress)
     # A training that Ctrl-C ended early does not represent its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
     if not whole:
@@ -544,12 +544,12 @@ class Result(Tabled[Config]):
             twin = Recipe("DP-SGD, searched", private.level)
             for k, reference in product(kinds, (private, twin)):
                 if k in (*POLICIES, "SanText") and reference in self.recipes:
-                    sentences.append(self._compare_with_private(k, reference))
-            sentences += [self._compare_tuned_lr_clip()] if "DP-SGD, searched" in kinds else []
+                    sentences.append(self._compare_with_dpsgd(k, reference))
+            sentences += [self._describe_gain_from_tuning()] if "DP-SGD, searched" in kinds else []
             starts = (each.label for each in self.recipes if each.kind.endswith("public start"))
             sentences += [f"{label}: {self._scores_text(label)}." for label in starts]
             sentences.append(self._check_guarantees())
-        return [*sentences, self._describe_privacy_loss_of_corpora()]
+        return [*sentences, self._describe_loss_between_corpora()]
 
     def _scores_text(self, label: str) -> str:
         value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
@@ -568,7 +568,7 @@ class Result(Tabled[Config]):
             f"errors are {2.0 * self.auc_gap_error:.3f}: {outcome}."
         )
 
-    def _compare_with_private(self, kind: str, private: Recipe) -> str:
+    def _compare_with_dpsgd(self, kind: str, private: Recipe) -> str:
         """Describe in words at which levels a kind of training is better or worse than DP-SGD."""
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_gap_error
@@ -587,7 +587,7 @@ class Result(Tabled[Config]):
         )
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
-    def _compare_tuned_lr_clip(self) -> str:
+    def _describe_gain_from_tuning(self) -> str:
         """Describe in words whether searched learning rates and clip norms lower the perplexity."""
         cells = [cell for cell in self.cells if cell.recipe.kind == "DP-SGD, searched"]
         levels, parts, n_lower = sorted({cell.recipe.level for cell in cells}), [], 0
@@ -616,7 +616,7 @@ class Result(Tabled[Config]):
             "what is certified of them is a lower bound alone."
         )
 
-    def _describe_privacy_loss_of_corpora(self) -> str:
+    def _describe_loss_between_corpora(self) -> str:
         cells = [cell for cell in self.cells if cell.corpora_hat is not None]
         hats = [cell.corpora_hat or 0.0 for cell in cells]
         missing, size = sum(cell.corpora_rdp is None for cell in cells), len(self.material.rest)
@@ -679,7 +679,7 @@ class Result(Tabled[Config]):
         The epsilons are the guarantee of DP-SGD, the estimate between two corpora after redaction,
         and the certified lower bound for one text.
         """
-        picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
+        picture, ceiling = empty_figure(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
             _draw_perplexity_vs_metric(axes, self, *panel)
@@ -695,7 +695,7 @@ class Result(Tabled[Config]):
         panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
         for number, axes in enumerate(panels):
             _draw_perplexity_reference_lines(axes, self, named=number % 2 == 1)
-            tidy_axes(axes)
+            style_axes(axes)
         picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
         made = "generated texts" if self.config.data is None else self.material.origin
         many = self.config.seeds

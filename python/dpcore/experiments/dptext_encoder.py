@@ -448,9 +448,9 @@ class Result(Tabled[Config]):
         Returns:
             A matplotlib figure.
         """
-        picture = drawing.make_canvas(3.9, ax)
+        picture = drawing.empty_figure(3.9, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
-        _draw_certified_panel(left, self)
+        _draw_certified_vs_epsilon(left, self)
         _plot_epsilons_learnt_in_training(right, self)
         where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
         runs = f", means of {self.config.seeds} seeds" if self.config.seeds > 1 else ""
@@ -484,7 +484,7 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
         "*" if row.useless(result.majority) else "",
         f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
-        _above_at_floor_or_not_shown(first),
+        _compare_attack_with_floor(first),
     )
 
 
@@ -493,7 +493,7 @@ def _is_at_baseline(attack: Found) -> bool:
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 
-def _above_at_floor_or_not_shown(attack: Found) -> str:
+def _compare_attack_with_floor(attack: Found) -> str:
     return "above" if attack.beaten else "at floor" if _is_at_baseline(attack) else "not shown"
 
 
@@ -569,13 +569,13 @@ _NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 """Factors of the horizontal position, so that the three types of noise do not overlap."""
 
 
-def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
+def _draw_certified_vs_epsilon(axes: drawing.Axes, result: Result) -> None:
     levels = [row.mean("epsilon") for row in result.rows]
     ends = min(levels) / 2.5, max(levels) * 2.5
     axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
     top = 4.0 * max(levels + [row.mean("certified") for row in result.rows])
     for row in result.rows:
-        _draw_certified_point(axes, row, top)
+        _draw_bound_and_exact_loss(axes, row, top)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _MIN_DRAWN_BOUND, 1.6 * top))
     ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -583,10 +583,10 @@ def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
     axes.set_yticks([_MIN_DRAWN_BOUND, 0.1, 1.0, 10.0, top], labels)
     axes.axhline(top, color=GREY, linewidth=0.5)
     label = "epsilon claimed; hollow: learnt, nobody claims it"
-    drawing.tidy_axes(axes, label, y="privacy loss of the pair")
+    drawing.style_axes(axes, label, y="privacy loss of the pair")
 
 
-def _draw_certified_point(axes: drawing.Axes, row: Row, arrow_start: float) -> None:
+def _draw_bound_and_exact_loss(axes: drawing.Axes, row: Row, arrow_start: float) -> None:
     # Learnt values of epsilon differ anyway.
     shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
     x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
@@ -627,7 +627,7 @@ def _plot_epsilons_learnt_in_training(axes: drawing.Axes, result: Result) -> Non
     every = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
     drawing.set_ticks(axes.yaxis, [tick for tick in every if low <= tick <= max(high, cap)])
     axes.set_xticks(range(0, result.config.epochs + 1, 1 + result.config.epochs // 10))
-    drawing.tidy_axes(axes, "epoch", y="learnt epsilon; dashed: with the cap")
+    drawing.style_axes(axes, "epoch", y="learnt epsilon; dashed: with the cap")
 
 
 def _make_noise_legend() -> list[Any]:

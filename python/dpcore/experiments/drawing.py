@@ -23,17 +23,17 @@ WIDTH = 7.2
 """Width of a picture in inches, the text width of a two-column page."""
 
 
-def make_canvas(height: float, ax: Any = None) -> Figure:
+def empty_figure(height: float, ax: Any = None) -> Figure:
     """Return an empty figure for a picture that is 7.2 inches wide and `height` inches high.
 
     The figure has an automatic layout. If `ax` is None, the figure is a new pyplot figure. If `ax`
     is an empty figure, the function returns this figure. If `ax` is a subplot, the function
     replaces the subplot by a subfigure, and returns the subfigure.
     """
-    return figures.replace_axes(ax, (WIDTH, height))
+    return figures.panel_figure(ax, (WIDTH, height))
 
 
-def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
+def style_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
     """Give a panel the common style: no top and right border, thin lines, small tick labels.
 
     Args:
@@ -84,7 +84,7 @@ def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x
     return upper
 
 
-def write_beside(axes: Axes, height: float, text: str) -> None:
+def write_right_of(axes: Axes, height: float, text: str) -> None:
     """Write a text to the right of a panel, from top to bottom.
 
     Args:

@@ -30,7 +30,7 @@ from ..text.corpus import fold_case_and_blanks
 from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
-from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
+from .drawing import SMALL, Figure, add_legend, empty_figure, set_ticks, style_axes
 from .running import Tabled, cell_seed, format_mean, gather_until_stopped, offline_minilm, time_run
 
 NAME = "encoder-frontier"
@@ -243,7 +243,7 @@ def _test_release(
     ]
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
     chain = _make_transforms_before_noise(line, public, cell_seed(config.seed, line) % 2**32)
-    attackers = _list_all_or_fast_attackers(half, config)
+    attackers = _all_attackers_if_full_run(half, config)
     # The attributes are independent of the labels, which would only add a floor.
     study = studies.read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
@@ -252,7 +252,7 @@ def _test_release(
     for epsilon in (1.0,) if line == CLEAN else config.epsilons:
         private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
         seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
-        cell, released = frontiers.measure_release(study, private, seeds, farthest, line != CLEAN)
+        cell, released = frontiers.cell_and_vectors(study, private, seeds, farthest, line != CLEAN)
         both = (attack.infer_attribute(released, 0.0, seeds[3]) for attack in attacks)
         cells.append(Cell(line, number, cell, *both))
     return cells
@@ -270,10 +270,10 @@ def _make_transforms_before_noise(line: str, public: Any, seed: int) -> list[Any
     if line.startswith("min-max"):
         return [MinMax()]
     kind = "random" if "random" in line else "principal"
-    return frontiers.fit_public_transforms(public, int(line.split()[0]), kind, seed)
+    return frontiers.fit_projection_and_clip(public, int(line.split()[0]), kind, seed)
 
 
-def _list_all_or_fast_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
+def _all_attackers_if_full_run(texts: int, config: Config) -> tuple[Attacker, ...]:
     """Return all usual attackers if `config.full` is True, and otherwise a few fast attackers."""
     every = usual(texts)
     if config.full:
@@ -369,7 +369,7 @@ class Result(Tabled[Config]):
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the utility and the AUC of both attacks against the claimed epsilon."""
-        picture = make_canvas(2.9, ax)
+        picture = empty_figure(2.9, ax)
         panels = picture.subplots(1, 3)
         floor = self.cells[0].release.utility.floors[0].accuracy
         titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
@@ -390,7 +390,7 @@ class Result(Tabled[Config]):
             panel.set_xlabel("epsilon", fontsize=SMALL)
             set_ticks(panel.xaxis, self.config.epsilons)
             panel.set_title(title, loc="left", fontsize=SMALL)
-            tidy_axes(panel)
+            style_axes(panel)
         add_legend(picture, panels[0], 4)
         return restyle_figure(picture)
 

@@ -36,7 +36,7 @@ from ..report.rows import align_rows, format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
 from .base import Column, SeededSettings, align_columns, setting
-from .drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_patch, tidy_axes
+from .drawing import SMALL, Figure, add_legend, empty_figure, make_line, make_patch, style_axes
 from .running import Tabled, audit_cell, run_jobs, time_run
 
 NAME = "floating-point"
@@ -351,7 +351,7 @@ class Result(Tabled[Config]):
             A matplotlib figure. A line shows the claimed epsilon of each function.
         """
         rows = self.rows
-        picture = make_canvas(0.9 + 0.24 * len(rows), ax)
+        picture = empty_figure(0.9 + 0.24 * len(rows), ax)
         axes = picture.subplots()
         audits = [row.audit for row in rows if row.audit is not None]
         right = max([4.0, *(audit.epsilon_lower for audit in audits)]) * 1.15
@@ -371,7 +371,7 @@ class Result(Tabled[Config]):
             axes.axhline(split - 0.5, color=GREY, linewidth=0.6)
         axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
         axes.set_yticks(range(len(rows)), [row.system.name for row in reversed(rows)])
-        tidy_axes(axes, "certified privacy loss epsilon")
+        style_axes(axes, "certified privacy loss epsilon")
         axes.tick_params(axis="y", length=0)
         handles = [
             make_patch(color=RED, label="certified, refutes the claim"),
@@ -391,7 +391,7 @@ def _describe_event(row: Row) -> str:
     return str(row.audit.event)
 
 
-def _format_claim(system: System) -> str:
+def _format_claimed_epsilon(system: System) -> str:
     return f"({system.claim:g}, {system.delta:g})" if system.delta else f"{system.claim:g}"
 
 
@@ -419,7 +419,7 @@ _COLUMNS: Final = (
     Column("hits on x", "audit", lambda audit: f"{audit.counts.k:,}"),
     Column("on x'", "audit", lambda audit: f"{audit.counts.k_prime:,}"),
     Column("certified", "audit", lambda audit: format_epsilon(audit.epsilon_lower)),
-    Column("claim", "system", _format_claim),
+    Column("claim", "system", _format_claimed_epsilon),
     Column("verdict", _get_verdict, left=True),
     Column("seconds", _format_seconds),
 )

@@ -32,7 +32,7 @@ from ..report.shown import Shown
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
 from .base import SEED, Settings, setting
-from .drawing import SMALL, Axes, Figure, make_canvas, make_line, set_ticks, tidy_axes
+from .drawing import SMALL, Axes, Figure, empty_figure, make_line, set_ticks, style_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "habernal2021-figure1"
@@ -432,7 +432,7 @@ class Result(Tabled[Config]):
             f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
             f"{config.trials:,} pairs for each size and law, C = {config.radius:g}, "
             f"seed {config.seed}",
-            _format_shares_by_dim(self),
+            _format_unprotected_shares(self),
             _format_sensitivities(self),
             _format_noise_to_signal_of_remedies(self),
         )
@@ -462,7 +462,7 @@ class Result(Tabled[Config]):
         Returns:
             A matplotlib figure with three panels. The shares are at the top.
         """
-        picture = make_canvas(6.0, ax)
+        picture = empty_figure(6.0, ax)
         places: Any = [["share", "share"], ["scale", "ratio"]]
         panels = picture.subplot_mosaic(places, height_ratios=(1.15, 1))
         _draw_unprotected_share_by_dim(panels["share"], self)
@@ -476,7 +476,7 @@ _MAX_TABLE_SIZES: Final = 16
 lengths that the earlier run contains."""
 
 
-def _format_shares_by_dim(result: Result) -> str:
+def _format_unprotected_shares(result: Result) -> str:
     rows = [["n", *chain(*((name, "other") for name in LAWS)), "L1 clip"]]
     compared = [cell.dim for cell in result.cells if cell.compared is not None]
     for dim in choose_table_dims(result.dims, compared):
@@ -578,10 +578,10 @@ def _draw_unprotected_share_by_dim(axes: Axes, result: Result) -> None:
     worst = [100.0 * max(result.at(dim, name, "l1").share for name in LAWS) for dim in dims]
     axes.plot(dims, worst, ":", color=INK, linewidth=1.8, label="each of them, clipped in L1")
     axes.plot([], [], marker="o", label="another run of 10,000 pairs", **hollow)
-    _set_size_axis(axes, dims)
+    _set_horizontal_dim_axis(axes, dims)
     axes.set(ylim=(-4.0, 104.0))
     title = "Pairs that ADePT's noise, of scale 2C / epsilon, does not protect"
-    tidy_axes(axes, y="pairs more than 2C apart in L1 (%)", title=title)
+    style_axes(axes, y="pairs more than 2C apart in L1 (%)", title=title)
     axes.legend(loc="center right", fontsize=SMALL, frameon=False, bbox_to_anchor=(0.87, 0.5))
 
 
@@ -593,15 +593,15 @@ def _draw_noise_scale_by_dimension(axes: Axes, result: Result) -> None:
     )
     axes.set_yscale("log")
     for norm, colour, line, label in styles:
-        dims, costs = _select_dims_and_costs(result, law, norm)
+        dims, costs = _dims_and_noise_ratios(result, law, norm)
         scales = [cost.scale for cost in costs]
         axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
-    _set_size_axis(axes, dims)
+    _set_horizontal_dim_axis(axes, dims)
     set_ticks(axes.yaxis, [scales[0] * 2.0**power for power in range(6)])
     # Space for the legend above the line.
     axes.set_ylim(scales[0] / 1.3, scales[0] * 2.0**6.3)
     title = f"Repaired: noise on each entry, epsilon = {result.config.epsilon:g}"
-    tidy_axes(axes, y="scale of the noise (units of the input)", title=title)
+    style_axes(axes, y="scale of the noise (units of the input)", title=title)
     axes.legend(loc="upper left", fontsize=SMALL, frameon=False)
 
 
@@ -611,17 +611,17 @@ def _draw_noise_to_signal(axes: Axes, result: Result) -> None:
         colour, marker, _ = _LAW_STYLES[name]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
         for norm, line in _REMEDY_LINES.items():
-            dims, costs = _select_dims_and_costs(result, name, norm)
+            dims, costs = _dims_and_noise_ratios(result, name, norm)
             axes.plot(dims, [cost.ratio for cost in costs], linestyle=line, linewidth=1.2, **style)
-    _set_size_axis(axes, dims)
+    _set_horizontal_dim_axis(axes, dims)
     # Space for the legend above the lines.
     axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.correction_costs))
     title = "Repaired: noise to signal, by L2 lengths"
-    tidy_axes(axes, y="noise / clipped vector (ratio)", title=title)
+    style_axes(axes, y="noise / clipped vector (ratio)", title=title)
     axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
 
 
-def _select_dims_and_costs(
+def _dims_and_noise_ratios(
     result: Result, law: str, norm: str
 ) -> tuple[list[int], list[NoiseRatio]]:
     costs = [cost for cost in result.correction_costs if (cost.law, cost.norm) == (law, norm)]
@@ -634,9 +634,9 @@ def _make_law_legend() -> list[Any]:
     return lines + [make_line(f"clipped in {n.upper()}", GREY, linestyle=line) for n, line in clips]
 
 
-def _set_size_axis(axes: Axes, dims: list[int]) -> None:
+def _set_horizontal_dim_axis(axes: Axes, dims: list[int]) -> None:
     axes.set_xscale("log", base=2)
     low, high = min(dims), max(dims)
     set_ticks(axes.xaxis, [2**power for power in range(13) if low <= 2**power <= high] or [low])
     axes.set_xlim(low / 1.08, high * 1.08)
-    tidy_axes(axes, "entries n of the vector")
+    style_axes(axes, "entries n of the vector")

@@ -114,7 +114,7 @@ class Cell(Shown):
 
         The value is computed from a formula, not from the draws of the audit.
         """
-        return loss(self._law())
+        return loss(self._vote_law())
 
     @property
     def count_p_values(self) -> tuple[float, float]:
@@ -124,14 +124,14 @@ class Cell(Shown):
         input. The first p-value is for the count on the first input. The second p-value is for the
         count on the second input. Each count has a binomial distribution.
         """
-        law, counts = self._law(), self.audit.counts
+        law, counts = self._vote_law(), self.audit.counts
         logs = (law.log_p, law.log_p_prime)
         if self.audit.event.vote == "x":
             logs = (law.log_q, law.log_q_prime)
         p, p_prime = map(math.exp, logs)
         return _p_value(counts.k, counts.n, p), _p_value(counts.k_prime, counts.n_prime, p_prime)
 
-    def _law(self) -> VoteLaw:
+    def _vote_law(self) -> VoteLaw:
         law = vote_log_probabilities(self.audit.mechanism, self.audit.pair)
         assert law is not None  # every mechanism of the figure is native, all entries alike
         return law
@@ -164,12 +164,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (0.8997, True)
     """
     grid = list(product(config.mechanisms, config.epsilons, config.dims))
-    work = partial(_audit_vote_cell, config, threads)
+    work = partial(_audit_by_majority_vote, config, threads)
     cells, ended = run_jobs("figure 1", grid, work, progress, size=lambda place: place[2])
     return Result(config, cells, partial=ended)
 
 
-def _audit_vote_cell(
+def _audit_by_majority_vote(
     config: Config, threads: int | None, name: str, epsilon: float, dim: int
 ) -> Cell:
     key, mechanism = f"{name}/{epsilon!r}/{dim}", MECHANISMS[name][1](epsilon, dim)
@@ -228,17 +228,17 @@ class Result(Tabled[Config]):
         names = self.config.mechanisms
         columns = min(_MAX_PANEL_COLUMNS, len(names) + 1)
         rows = -(-(len(names) + 1) // columns)
-        picture = drawing.make_canvas(0.5 + 2.2 * rows, ax)
+        picture = drawing.empty_figure(0.5 + 2.2 * rows, ax)
         panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         colours = _choose_colours(self.config.dims)
         low, high = _INFINITE_LOSS_BAND
         for axes, name in zip(panels, names, strict=False):
-            _set_panel_axes(axes, self)
+            _set_epsilon_and_loss_axes(axes, self)
             axes.set_title(MECHANISMS[name][0], fontsize=drawing.TEXT, loc="left")
             for place, dim in enumerate(self.config.dims):
                 cells = [cell for cell in self.of(name) if cell.dim == dim]
                 share = (place + 1) / (len(colours) + 1)
-                _draw_dimension(axes, cells, colours[dim], low ** (1 - share) * high**share)
+                _draw_loss_curve(axes, cells, colours[dim], low ** (1 - share) * high**share)
         for axes in panels[len(names) :]:
             axes.set_axis_off()
         for place in range(len(names) - columns, len(names)):
@@ -265,12 +265,12 @@ def _format_mechanism_table(result: Result, name: str) -> str:
     rows = [["", *(f"n = {dim}" for dim in result.config.dims)]]
     for epsilon in result.config.epsilons:
         row = (cells.get((epsilon, dim)) for dim in result.config.dims)
-        rows.append([f"{epsilon:g}", *(_format_entry(cell) for cell in row)])
+        rows.append([f"{epsilon:g}", *(_format_empirical_and_exact(cell) for cell in row)])
     title = f"{name}: epsilon refuted in {refuted} of {len(cells)} cells"
     return f"{title} ({100 * result.config.confidence:g} % each)\n{align_rows(rows, left=())}"
 
 
-def _format_entry(cell: Cell | None) -> str:
+def _format_empirical_and_exact(cell: Cell | None) -> str:
     if cell is None:
         return "-"
     return f"{_format_nats(cell.audit.epsilon_hat)} / {_format_nats(cell.exact)}"
@@ -309,7 +309,7 @@ def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
     return {dim: colormaps["viridis"](0.88 * i / steps) for i, dim in enumerate(dims)}
 
 
-def _set_panel_axes(axes: drawing.Axes, result: Result) -> None:
+def _set_epsilon_and_loss_axes(axes: drawing.Axes, result: Result) -> None:
     epsilons = result.config.epsilons
     low, high = 0.65 * min(epsilons), 1.5 * max(epsilons)
     axes.set_xscale("log")
@@ -322,10 +322,10 @@ def _set_panel_axes(axes: drawing.Axes, result: Result) -> None:
     middle = math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])
     axes.set_yticks([*levels, middle], [*(f"{v:g}" for v in levels), "infinite"])
     axes.set_yticks([], minor=True)
-    drawing.tidy_axes(axes)
+    drawing.style_axes(axes)
 
 
-def _draw_dimension(axes: drawing.Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
+def _draw_loss_curve(axes: drawing.Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
     """Draw the curve of inputs of one length. `infinite` is the height of infinite losses."""
     if not cells:
         return

@@ -26,7 +26,7 @@ from ..report.figures import BLUE, INK, RED, restyle_figure
 from ..report.shown import Shown
 from ..sampling.sources import sample
 from .base import Column, SeededSettings, align_columns
-from .drawing import SMALL, TEXT, Axes, Figure, make_canvas, make_line, make_patch, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, empty_figure, make_line, make_patch, style_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "habernal2022-figure2"
@@ -137,12 +137,12 @@ class PanelDraws(Shown):
         return sum(self.counts) + self.zeros + self.outside
 
     @property
-    def mean_error(self) -> float:
+    def mean_std_error(self) -> float:
         """Standard error of the sample mean of the draws, from the exact variance of the noise."""
         return math.sqrt((self.law.square - self.law.mean**2) / self.trials)
 
     @property
-    def square_error(self) -> float:
+    def mean_square_std_error(self) -> float:
         """Standard error of the mean of the squared draws, from the exact moments of the noise."""
         return math.sqrt((self.law.fourth - self.law.square**2) / self.trials)
 
@@ -176,12 +176,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [histogram.below == 0 for histogram in drawn]
         [False, False, False, True, True]
     """
-    work = partial(_draw_panel_samples, config=config, threads=threads)
+    work = partial(_sample_panel_noise, config=config, threads=threads)
     done, ended = run_jobs("figure 2", tuple(LAWS), work, progress)
     return Result(config, done, partial=ended)
 
 
-def _draw_panel_samples(name: str, config: Config, threads: int | None) -> PanelDraws:
+def _sample_panel_noise(name: str, config: Config, threads: int | None) -> PanelDraws:
     seed = cell_seed(config.seed, name)
     drawn = sample(LAWS[name].noise, [0.0], config.trials, rng=seed, threads=threads)[:, 0]
     nonzero = drawn[drawn != 0.0]
@@ -228,7 +228,7 @@ class Result(Tabled[Config]):
             A matplotlib figure. A vertical line at 0 shows the probability that the noise is
             exactly 0.
         """
-        picture = make_canvas(4.2, ax)
+        picture = empty_figure(4.2, ax)
         panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
         panels[2].tick_params(labelbottom=True)
         for axes, drawn in zip(panels, self.histograms, strict=False):
@@ -268,9 +268,9 @@ def _draws_to_dict(drawn: PanelDraws) -> dict[str, Any]:
     law = drawn.law
     return (
         {"name": drawn.name, "native": law.noise, "seed": str(drawn.seed), "trials": drawn.trials}
-        | {"mean": drawn.mean, "expected_mean": law.mean, "mean_error": drawn.mean_error}
+        | {"mean": drawn.mean, "expected_mean": law.mean, "mean_error": drawn.mean_std_error}
         | {"square": drawn.square, "expected_square": law.square}
-        | {"square_error": drawn.square_error, "zeros": drawn.zeros}
+        | {"square_error": drawn.mean_square_std_error, "zeros": drawn.zeros}
         | {"expected_zeros": drawn.expected_zeros, "below": drawn.below}
         | {"outside": drawn.outside, "counts": drawn.counts}
     )
@@ -295,4 +295,4 @@ def _draw_histogram(axes: Axes, drawn: PanelDraws) -> None:
     )
     axes.text(0.99, 0.97, moments, transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
     axes.set(xlim=(LOW, HIGH), ylim=(0.0, 1.3))
-    tidy_axes(axes, title=law.title)
+    style_axes(axes, title=law.title)

@@ -31,7 +31,7 @@ from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
 from .base import setting
 from .corpora import TextOptions, TwoSets, read_sensitive_and_other_texts
-from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, Axes, Figure, add_legend, empty_figure, style_axes
 from .running import Tabled, cell_seed, format_mean, gather_until_stopped, time_run
 
 NAME = "model-closeness"
@@ -194,7 +194,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     study = _Study(config, sets)
     jobs = list(product(range(config.seeds), study.levels))
     many = threads_of(threads)
-    cells, partial = gather_until_stopped(NAME, study.measure_cell, jobs, many, progress)
+    cells, partial = gather_until_stopped(NAME, study.compare_trained_models, jobs, many, progress)
     sizes = study.texts, 2 * study.held_out, study.words
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial=partial)
 
@@ -217,11 +217,11 @@ class _Study:
         self.rules |= _TRAINING_SETTINGS[size]
         self.words = len(vocabulary) - len(vocabulary.reserved)
 
-    def measure_cell(self, number: int, level: float) -> Cell:
+    def compare_trained_models(self, number: int, level: float) -> Cell:
         """Mask the share `level` of the words, then train and compare the models of a split."""
         names = ("split", "masks", "start", "other start")
         seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
-        *clean, test = self.draw_sensitive_safe_valid_test_texts(seeds["split"])
+        *clean, test = self.draw_sensitive_two_safe_valid_test(seeds["split"])
         # All texts are redacted together, so the masks do not depend on the set. The seed is the
         # same at all levels, so a word that is masked at one level is masked at all higher levels.
         texts = list(chain(*clean))
@@ -238,7 +238,7 @@ class _Study:
         p_values = None
         if self.config.full and not number:
             observed = _distances_by_measure(models["sensitive"], models["first"], test)
-            p_values = self.compute_p_values(
+            p_values = self.compute_permutation_p_values(
                 observed, parts[0] + parts[1], valid, test, seeds["start"]
             )
         perplexity, unigram = np.mean(
@@ -246,7 +246,7 @@ class _Study:
         )
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
-    def draw_sensitive_safe_valid_test_texts(self, seed: int) -> list[list[str]]:
+    def draw_sensitive_two_safe_valid_test(self, seed: int) -> list[list[str]]:
         """Draw training texts (sensitive, first safe, second safe), validation and test texts.
 
         The validation and test texts are half sensitive and half safe.
@@ -264,7 +264,7 @@ class _Study:
             raise KeyboardInterrupt
         return model
 
-    def compute_p_values(
+    def compute_permutation_p_values(
         self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
     ) -> Floats:
         """Compute one p-value for each distance by permuting the training texts of two models.
@@ -397,9 +397,9 @@ class Result(Tabled[Config]):
                 f"{far}; the control safe/safe {near}; with two starts {other}. The excess over "
                 f"the control is shown to be above 0 at {', '.join(shown) or 'no level'}."
             )
-        return [*sentences, self._describe_closest_level("Procrustes")]
+        return [*sentences, self._describe_level_of_min_distance("Procrustes")]
 
-    def _describe_closest_level(self, measure: str) -> str:
+    def _describe_level_of_min_distance(self, measure: str) -> str:
         if self.config.seeds == 1:
             return "One split has no spread: whether an excess is chance is not judged."
         names = list(COMPARISONS)[:2]
@@ -472,22 +472,22 @@ class Result(Tabled[Config]):
             excess: the distance between a sensitive and a safe model, minus the distance between
             two safe models.
         """
-        picture = make_canvas(4.6, ax)
+        picture = empty_figure(4.6, ax)
         panels = picture.subplots(2, len(_DRAWN_MEASURES), sharex=True)
         for measure, (upper, lower) in zip(_DRAWN_MEASURES, panels.T, strict=True):
             for name, (label, hue, line) in _COMPARISON_STYLES.items():
                 values = [self.values(level, name, measure) for level in self.levels]
-                _draw_mean_line(upper, self.levels, values, color=hue, fmt=line, label=label)
+                _draw_means_with_sd(upper, self.levels, values, color=hue, fmt=line, label=label)
             excess = [self.excess(level, measure) for level in self.levels]
-            _draw_mean_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
+            _draw_means_with_sd(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
             lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
             title = "KL of next words, nats" if measure == "KL" else f"{measure} of decoders"
             upper.set_title(title, fontsize=SMALL + 1)
             upper.set_ylim(bottom=0.0)
             lower.set_xlabel("share of words masked", fontsize=SMALL)
             lower.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
-            tidy_axes(upper)
-            tidy_axes(lower)
+            style_axes(upper)
+            style_axes(lower)
         panels[0, 0].set_ylabel("distance (0: as one model)", fontsize=SMALL)
         label = "excess of sensitive and safe\nover two halves (0: chance)"
         panels[1, 0].set_ylabel(label, fontsize=SMALL)
@@ -500,7 +500,7 @@ class Result(Tabled[Config]):
         return restyle_figure(picture)
 
 
-def _draw_mean_line(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:
+def _draw_means_with_sd(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:
     spreads = [replicates.std(ddof=1) if len(replicates) > 1 else 0.0 for replicates in values]
     style |= {"markersize": 3.5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
     axes.errorbar(levels, [replicates.mean() for replicates in values], spreads, **style)

@@ -452,13 +452,13 @@ class Result(Tabled[Config]):
         """
         rows = sorted(self.rows, key=lambda row: row.faulty)
         claim = self.config.epsilon
-        picture = drawing.make_canvas(1.1 + 0.2 * len(rows), ax)
+        picture = drawing.empty_figure(1.1 + 0.2 * len(rows), ax)
         axes = picture.subplots()
         largest = [row.mean for row in rows]
         exact = [row.exact for row in rows if math.isfinite(row.exact)]
         right = 1.3 * max([2.0 * claim, *largest, *exact])
         for place, row in enumerate(reversed(rows)):
-            _draw_layer(axes, place, row, claim, right)
+            _draw_bound(axes, place, row, claim, right)
         axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5)
         split = sum(row.faulty for row in rows)
         if 0 < split < len(rows):
@@ -468,8 +468,8 @@ class Result(Tabled[Config]):
         label = "privacy loss epsilon of two texts; a made-up encoder (words hashed to 32 numbers)"
         spots = (("layers and repairs", (split + len(rows)) / 2), ("faults", split / 2))
         for text, middle in spots if 0 < split < len(rows) else ():
-            drawing.write_beside(axes, middle - 0.5, text)
-        drawing.tidy_axes(axes, label)
+            drawing.write_right_of(axes, middle - 0.5, text)
+        drawing.style_axes(axes, label)
         axes.tick_params(axis="y", length=0)
         drawing.add_legend(picture, _make_layer_legend(), 3, "upper")
         return restyle_figure(picture)
@@ -498,7 +498,7 @@ def _format_mean_and_sd(values: tuple[float, ...]) -> str:
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
 
 
-def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right_limit: float) -> None:
+def _draw_bound(axes: drawing.Axes, place: int, row: Row, claim: float, right_limit: float) -> None:
     mean, wide = row.mean, row.spread
     colour = RED if row.beyond else BLUE
     axes.barh(place, mean, height=0.6, color=colour, xerr=wide or None, ecolor=INK)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..attacks import Auto, Coordinatewise, MajorityVote
 from ..errors import integer
-from ..mechanisms.native import law_of
+from ..mechanisms.native import facts_about_noise
 from ..pairs import distance
 from ..published import SYSTEMS, System
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, restyle_figure
@@ -123,7 +123,7 @@ class Row(Shown):
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.
         """
         noise = self.audit.mechanism.steps(self.dim).noise
-        law = law_of(noise)
+        law = facts_about_noise(noise)
         if law.cost is None:
             return math.nan
         pair = self.audit.pair
@@ -278,7 +278,7 @@ class Result(Tabled[Config]):
         Returns:
             A matplotlib figure, with one panel for each number of entries of the inputs.
         """
-        picture = drawing.make_canvas(4.6, ax)
+        picture = drawing.empty_figure(4.6, ax)
         panels = picture.subplots(1, len(self.config.dims), sharey=True, squeeze=False)[0]
         # Sound systems are on top, so the refuted ones should be exactly the lower group.
         order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
@@ -286,13 +286,13 @@ class Result(Tabled[Config]):
         split = sum(not cls.sound for cls in order) - 0.5
         for axes, dim in zip(panels, self.config.dims, strict=True):
             for name, rows in self.at(dim).items():
-                _draw_system(axes, places[name], rows, self.config.epsilon)
+                _draw_system_bounds(axes, places[name], rows, self.config.epsilon)
             _set_loss_axes(axes, len(places), self.config.epsilon)
             axes.axhline(split, color=INK, linewidth=0.6)
             axes.set_title(f"{dim} entries", fontsize=drawing.TEXT, loc="left")
         panels[0].set_yticks(list(places.values()), list(places))
         for text, middle in (("claim true", (split + len(order)) / 2), ("claim false", split / 2)):
-            drawing.write_beside(panels[-1], middle, text)
+            drawing.write_right_of(panels[-1], middle, text)
         label = "privacy loss epsilon (linear up to the claim, logarithmic beyond)"
         picture.supxlabel(label, fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_attack_legend(), 4, "upper")
@@ -393,7 +393,7 @@ _AXIS_END_IN_CLAIMS = 250.0
 """End of the horizontal axis, as a multiple of the claimed epsilon."""
 
 
-def _draw_system(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: float) -> None:
+def _draw_system_bounds(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: float) -> None:
     right = _AXIS_END_IN_CLAIMS * claim
     for name, row in rows.items():
         height = place + _ATTACK_OFFSETS[name]
@@ -418,7 +418,7 @@ def _set_loss_axes(axes: drawing.Axes, systems: int, claim: float) -> None:
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=1.5)
     axes.set(xlim=(0.0, _AXIS_END_IN_CLAIMS * claim), ylim=(-0.6, systems - 0.4))
     drawing.set_ticks(axes.xaxis, [claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)])
-    drawing.tidy_axes(axes)
+    drawing.style_axes(axes)
     axes.tick_params(axis="y", length=0)
 
 

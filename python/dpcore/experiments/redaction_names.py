@@ -28,7 +28,7 @@ from ..text import Corpus, TfidfSVD, redaction, split
 from ..text.inference import Attacker, infer
 from .base import setting
 from .corpora import ENTITIES, TextOptions, read_corpus, read_texts
-from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .drawing import TEXT, Axes, Figure, add_legend, empty_figure, style_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "redaction-names"
@@ -186,14 +186,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     material = _read_and_mask_by_each_policy(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # Consecutive targets of one split and policy share its vectors.
-    vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
+    vectors = lru_cache(maxsize=1)(lambda *key: _split_and_vectorise(config, material, *key))
     jobs = list(product(range(config.seeds), POLICIES, (*people, TOPIC)))
     work = partial(_infer_target_from_words_and_counts, config, vectors)
     done, ended = run_jobs("masked names", jobs, work, progress)
     return Result(
         config, material.corpus.origin, len(material.corpus), material.people,
         statistics.fmean(text != text.lower() for text in material.corpus.texts),
-        tuple(_measure_masking(material, policy) for policy in POLICIES),
+        tuple(_measure_masked_shares(material, policy) for policy in POLICIES),
         tuple(chain(*done)), partial=ended,
     )  # fmt: skip
 
@@ -217,7 +217,7 @@ def _read_and_mask_by_each_policy(config: Config) -> _Material:
     return _Material(corpus, people, redacted)
 
 
-def _measure_masking(material: _Material, policy: str) -> Masking:
+def _measure_masked_shares(material: _Material, policy: str) -> Masking:
     corpus, redacted = material.corpus, material.redacted[policy]
     masks, words = _count_masks_and_words([redacted[text] for text in corpus.texts]).T
     left = []
@@ -236,7 +236,7 @@ def _count_masks_and_words(texts: Sequence[str]) -> Floats:
     )
 
 
-def _make_vectors(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
+def _split_and_vectorise(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
     """Return the texts with their split, the feature vectors of the masked texts, and a size.
 
     The feature vector of a text contains the number of masks, the number of words, a TF-IDF/SVD
@@ -384,14 +384,14 @@ class Result(Tabled[Config]):
         The picture also shows the result of the best classifier that predicts the same class for
         every text.
         """
-        picture = make_canvas(3.9, ax)
+        picture = empty_figure(3.9, ax)
         people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
         for axes, is_topic in ((people, False), (topic, True)):
-            _draw_targets(
+            _draw_inference_scores(
                 axes, self, [target for target in self.targets if (target == TOPIC) == is_topic]
             )
-        tidy_axes(people, y="F1 of the attack on each person")
-        tidy_axes(topic, y="accuracy of the topic")
+        style_axes(people, y="F1 of the attack on each person")
+        style_axes(topic, y="accuracy of the topic")
         made = "generated texts" if self.config.data is None else "AG news on five people"
         listed = ", ".join(list_masked(self, self.maskings[1]))
         picture.suptitle(
@@ -468,7 +468,7 @@ def list_masked(result: Result, masking: Masking) -> list[str]:
     return [name for name, share in pairs if share < LISTED]
 
 
-def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
+def _draw_inference_scores(axes: Axes, result: Result, targets: list[str]) -> None:
     for place, target in enumerate(targets):
         floor = result.of(POLICIES[0], "words", target)[0].floor
         style: Any = {"color": GREY, "linestyle": "--", "label": "" if place else "floor"}

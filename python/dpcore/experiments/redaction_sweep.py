@@ -48,7 +48,7 @@ class Config(TextOptions):
             default is 20. If `quick` is True, the default is 1.
         data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
             default, dpcore generates texts.
-        full: True for 20 splits, and for twelve additional classifiers in the attack.
+        full: True for 20 splits, and for fourteen additional classifiers in the attack.
         quick: True for a short run with one split, few shares of masked words and few texts.
 
     Raises:

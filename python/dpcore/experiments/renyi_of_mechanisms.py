@@ -314,12 +314,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.above, len(result.rows)
         (0, 8)
     """
-    work = partial(_estimate_mechanism, config=config, threads=threads)
+    work = partial(_estimate_renyi_of_mechanism, config=config, threads=threads)
     rows, ended = run_jobs("mechanisms", tuple(CASES), work, progress)
     return Result(config, rows, partial=ended)
 
 
-def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
+def _estimate_renyi_of_mechanism(name: str, config: Config, threads: int | None) -> Row:
     case = CASES[name]
     outputs = [
         np.asarray(case.mechanism(x, config.trials, cell_seed(config.seed, f"{name}/{side}")))
@@ -394,10 +394,10 @@ class Result(Tabled[Config]):
         """
         panels = list(product(self.rows, (0, 1)))
         rows = -(-len(panels) // _PANEL_COLUMNS)
-        picture = drawing.make_canvas(0.8 + 1.75 * rows, ax)
+        picture = drawing.empty_figure(0.8 + 1.75 * rows, ax)
         axes = picture.subplots(rows, _PANEL_COLUMNS, squeeze=False).ravel()
         for panel, (row, side) in zip(axes, panels, strict=False):
-            _draw_curve_panel(panel, row, side)
+            _draw_divergence_panel(panel, row, side)
         for panel in axes[len(panels) :]:
             panel.set_axis_off()
         picture.supxlabel("order alpha (1 is KL)", fontsize=drawing.TEXT)
@@ -444,7 +444,7 @@ def format_three_decimals(value: float | None, sign: str = "") -> str:
     return f"{value:{sign}z.3f}"
 
 
-def _shorten_belief(belief: Any) -> str:
+def _trim_belief_suffix(belief: Any) -> str:
     return str(belief).removesuffix(" at this alpha").removesuffix(" by its own certificate")
 
 
@@ -458,7 +458,7 @@ _CURVE_COLUMNS: Final = (
     Column("off by", "off_by", lambda x: format_three_decimals(x, "+") if math.isfinite(x) else ""),
     Column("certified", lambda at: at.select_entry(at.row.certified), format_three_decimals),
     Column(
-        "belief", lambda at: at.select_entry(at.row.estimate.belief), _shorten_belief, left=True
+        "belief", lambda at: at.select_entry(at.row.estimate.belief), _trim_belief_suffix, left=True
     ),
 )
 _EPSILON_COLUMNS: Final = (
@@ -491,7 +491,7 @@ _PANEL_COLUMNS: Final = 4
 _ORDER_TICKS: Final = (1, 2, 4, 8, 16)
 
 
-def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
+def _draw_divergence_panel(axes: drawing.Axes, row: Row, side: int) -> None:
     estimate, truth = row.estimate, row.truth[side]
     alphas, value = estimate.alphas, estimate.value[side]
     resolved = estimate.resolved[side]
@@ -512,7 +512,7 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
         )  # fmt: skip
     _shade_unresolved_orders(axes, alphas, resolved)
     axes.set_ylim(*_panel_y_limits(row, side))
-    drawing.tidy_axes(axes)
+    drawing.style_axes(axes)
     drawing.set_ticks(axes.xaxis, [a for a in _ORDER_TICKS if a <= alphas[-1]])
     axes.set_title(f"{row.title}\n{DIRECTIONS[side]}", loc="left", fontsize=drawing.SMALL)
 

@@ -30,7 +30,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..text import TfidfSVD
 from .corpora import TextOptions, TwoSets, read_sensitive_and_other_texts
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, empty_figure, make_line, style_axes
 from .running import Tabled, cell_seed, estimate_renyi, run_jobs, time_run
 
 NAME = "renyi-vs-alpha"
@@ -156,7 +156,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     # Consecutive methods of one draw share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _sample_and_encode_sets(config, sets, number))
     jobs = [(number, method) for number in range(config.seeds) for method in METHODS]
-    work = partial(_estimate_cell_and_null, config, features, threads)
+    work = partial(_divergence_and_null_curves, config, features, threads)
     cells, ended = run_jobs("renyi against alpha", jobs, work, progress)
     size = len(sets.sensitive)
     sizes = (size, len(sets.rest) - size, sets.dropped)
@@ -175,7 +175,7 @@ def _sample_and_encode_sets(config: Config, sets: TwoSets, number: int) -> Float
     return TfidfSVD(DIM).fit(public).encode([*sets.sensitive, *drawn])
 
 
-def _estimate_cell_and_null(
+def _divergence_and_null_curves(
     config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
     """Estimate the divergences by one method, for one draw of texts and for permuted labels."""
@@ -312,12 +312,12 @@ class Result(Tabled[Config]):
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the Renyi divergences against the order, with one panel for each method."""
-        picture = make_canvas(3.7, ax)
+        picture = empty_figure(3.7, ax)
         panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
         for panel, method in zip(panels, METHODS, strict=True):
             panel.set_title(f"{_METHOD_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
             if method in self.methods:
-                _draw_curves(panel, self, method)
+                _draw_divergence_curves(panel, self, method)
             _set_ticks_and_axis_labels(panel, method)
         made = "generated texts" if self.config.data is None else "medical abstracts"
         title = f"Renyi divergence of two sets of {self.sizes[0]:,} {made}\nthe shape is the "
@@ -435,7 +435,7 @@ def _line_equation_text(line: Line, separator: str) -> str:
     return f"{xi} + {rho} alpha{separator}epsilon {epsilon}"
 
 
-def _draw_curves(panel: Axes, result: Result, method: str) -> None:
+def _draw_divergence_curves(panel: Axes, result: Result, method: str) -> None:
     mean, sd, resolved = result.mean(method), result.sd(method), result.resolved(method)
     for side, (colour, mark) in enumerate(zip((BLUE, RED), "os", strict=True)):
         errors = None if sd is None else sd[side]
@@ -474,7 +474,7 @@ def _set_ticks_and_axis_labels(panel: Axes, method: str) -> None:
     panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
     if method == "paper-literal":
         panel.set_yscale("symlog", linthresh=1.0)
-    tidy_axes(panel, "order alpha", "nats" if method == "paper-literal" else "")
+    style_axes(panel, "order alpha", "nats" if method == "paper-literal" else "")
 
 
 def _make_legend() -> list[Any]:

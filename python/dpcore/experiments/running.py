@@ -411,7 +411,7 @@ _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", defaul
 
 
 @contextmanager
-def set_executor(executor: Any, folder: Path | None) -> Iterator[None]:
+def set_audit_executor(executor: Any, folder: Path | None) -> Iterator[None]:
     """Return a context manager that sets where the audits of an experiment run and are saved.
 
     The audits are those that `audit_cell` runs. `executor` is the executor of `dpcore.audit` that
@@ -428,7 +428,7 @@ def set_executor(executor: Any, folder: Path | None) -> Iterator[None]:
 def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
     """Run one audit of an experiment.
 
-    `set_executor` sets the executor and the folder in which audits are saved. If this folder
+    `set_audit_executor` sets the executor and the folder in which audits are saved. If this folder
     already contains the completed audit, the function reads the audit and draws no outputs.
 
     Args:

@@ -39,7 +39,7 @@ from ..sampling.tally import Tally
 from ..sampling.workers import LostError, Workers
 from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
 from .base import Column, SeededSettings, align_columns, check_positive, setting
-from .drawing import SMALL, TEXT, Figure, make_canvas, tidy_axes
+from .drawing import SMALL, TEXT, Figure, empty_figure, style_axes
 from .running import Tabled, run_jobs, time_run
 
 NAME = "scaling"
@@ -327,16 +327,16 @@ def simulate_cluster(config: Config, trials: int, workers: int, faults: bool) ->
     return (Simulated(workers, trials, faults, *counted, efficiency, each),)
 
 
-def time_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
+def time_audits(config: Config, executor_kind: str, workers: int) -> tuple[MeasuredAudit, ...]:
     """Run audits on this machine, and measure the duration of the counted draws.
 
     The counted draws are all draws except the pilot draws, on which an audit chooses the event. The
     first audit draws `config.trials` outputs on each input (strong scaling). The second audit draws
     `config.trials` outputs for each worker (weak scaling). With one worker, there is only one
-    audit. `place` is "this process", "processes" or "Dask".
+    audit. `executor_kind` is "this process", "processes" or "Dask".
     """
     audits = []
-    with _open_executor(place, workers) as executor:
+    with _open_executor(executor_kind, workers) as executor:
         for trials in dict.fromkeys((config.trials, config.trials * workers)):
             report = audit(
                 add_laplace_noise, PAIR, attack=Threshold(), claim=CLAIM, trials=trials,
@@ -344,7 +344,7 @@ def time_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit
                 executor=executor, progress=False,
             )  # fmt: skip
             counted = report.counts, report.partial, report.seconds
-            audits.append(MeasuredAudit(place, workers, trials, *counted))
+            audits.append(MeasuredAudit(executor_kind, workers, trials, *counted))
             if report.partial:
                 break
     return tuple(audits)
@@ -429,7 +429,7 @@ class Result(Tabled[Config]):
         cells_by_key = {(cell.trials, cell.workers, cell.faults): cell for cell in self.simulated}
         cells = [("trials per side", "core hours", *(f"on {n:,}" for n in config.clusters))]
         for trials in config.simulated:
-            both = (_efficiency_text(cells_by_key, trials, workers) for workers in config.clusters)
+            both = (_efficiency_pair(cells_by_key, trials, workers) for workers in config.clusters)
             cells.append((_short_number(trials), f"{self._count_core_hours(trials):.3g}", *both))
         return self.join_parts(
             f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
@@ -462,7 +462,7 @@ class Result(Tabled[Config]):
 
         The left panel shows the audits on this machine. The right panel shows the simulated audits.
         """
-        picture = make_canvas(3.2, ax)
+        picture = empty_figure(3.2, ax)
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
         for (place, colour), (kind, line) in kinds:
@@ -491,7 +491,7 @@ class Result(Tabled[Config]):
             axes.axhline(1.0, color=GREY, linewidth=0.6)
             axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
             axes.minorticks_off()
-            tidy_axes(axes, f"workers ({what})")
+            style_axes(axes, f"workers ({what})")
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(frameon=False, fontsize=SMALL, loc="best")
         left.set_ylabel("efficiency of counting", fontsize=TEXT)
@@ -507,7 +507,7 @@ def _strong_weak_scaling(config: Config, audit: MeasuredAudit) -> str:
     return "-" if audit.workers == 1 else "strong" if audit.trials == config.trials else "weak"
 
 
-def _efficiency_text(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
+def _efficiency_pair(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
     both = [cells.get((trials, workers, faults)) for faults in (False, True)]
     shown = ["-" if cell is None else f"{cell.efficiency:.3f}" for cell in both]
     return f"{shown[0]} ({shown[1]})"

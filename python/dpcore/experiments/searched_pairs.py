@@ -23,7 +23,7 @@ from ..results.audits import Audit
 from .base import Column, SeededSettings, align_columns
 from .dp_sniper_table import exact_supremum
 from .dp_sniper_table.mechanisms import BENCHMARKS
-from .drawing import SMALL, Figure, make_canvas, tidy_axes
+from .drawing import SMALL, Figure, empty_figure, style_axes
 from .running import Tabled, audit_cell, run_jobs, time_run
 
 NAME = "searched-pairs"
@@ -170,7 +170,7 @@ class Result(Tabled[Config]):
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bound and the exact loss for each mechanism and pair of inputs."""
-        picture = make_canvas(0.9 + 0.9 * len(self.rows), ax)
+        picture = empty_figure(0.9 + 0.9 * len(self.rows), ax)
         axes = picture.subplots()
         ticks: dict[float, str] = {}
         for place, row in enumerate(reversed(self.rows)):
@@ -185,7 +185,7 @@ class Result(Tabled[Config]):
         axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.set_xlim(0.0, 1.1 * claim)
-        tidy_axes(axes, "certified epsilon (bar), exact loss on that pair (diamond), claim (line)")
+        style_axes(axes, "certified epsilon (bar), exact loss on that pair (diamond), claim (line)")
         return restyle_figure(picture)
 
 

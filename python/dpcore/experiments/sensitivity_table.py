@@ -30,7 +30,7 @@ from ..report.shown import Shown
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
 from .base import SEED, Column, Settings, align_columns, setting
-from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, make_mark, set_ticks, tidy_axes
+from .drawing import SMALL, Axes, Figure, add_legend, empty_figure, make_mark, set_ticks, style_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "sensitivity-table"
@@ -211,11 +211,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (True, 0)
     """
     jobs = list(product(ENTRIES, NORMS))
-    rows, ended = run_jobs("sensitivities", jobs, partial(_check_set_sensitivity, config), progress)
+    rows, ended = run_jobs("sensitivities", jobs, partial(_search_above_formula, config), progress)
     return Result(config, rows, partial=ended)
 
 
-def _check_set_sensitivity(config: Config, name: str, norm: Norm) -> Row:
+def _search_above_formula(config: Config, name: str, norm: Norm) -> Row:
     domain = ENTRIES[name].domain(config.dim)
     closed = sensitivity.sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
@@ -270,13 +270,13 @@ class Result(Tabled[Config]):
             A matplotlib figure.
         """
         names = list(dict.fromkeys(row.name for row in self.rows))
-        picture = make_canvas(1.1 + 0.5 * len(names), ax)
+        picture = empty_figure(1.1 + 0.5 * len(names), ax)
         axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
         beside.set_axis_off()
         places = {name: float(len(names) - 1 - i) for i, name in enumerate(names)}
         for row in self.rows:
             place = places[row.name] + _NORM_OFFSET * (1 - NORMS.index(row.norm))
-            _draw_sensitivities(axes, place, row)
+            _draw_formula_and_search_values(axes, place, row)
             style: dict[str, Any] = {"va": "center", "color": _NORM_STYLES[row.norm][0]}
             for spot, column in _DRAWN_COLUMNS.items():
                 beside.text(spot, place, column.format_value(row), fontsize=SMALL, **style)
@@ -290,7 +290,7 @@ class Result(Tabled[Config]):
         axes.set_ylim(-0.6, len(names) - 0.4)
         axes.set_yticks(list(places.values()), [ENTRIES[name].title for name in places])
         _set_log_ticks(axes, self)
-        tidy_axes(axes, f"sensitivity at d = {self.config.dim} (units of the input)")
+        style_axes(axes, f"sensitivity at d = {self.config.dim} (units of the input)")
         axes.tick_params(axis="y", length=0)
         add_legend(picture, _make_norm_legend(), 4, "upper")
         return restyle_figure(picture)
@@ -334,7 +334,7 @@ _NORM_STYLES: Final = {"l1": (RED, "o"), "l2": (BLUE, "s"), "linf": (GREEN, "^")
 _NORM_OFFSET: Final = 0.27
 
 
-def _draw_sensitivities(axes: Axes, place: float, row: Row) -> None:
+def _draw_formula_and_search_values(axes: Axes, place: float, row: Row) -> None:
     colour, marker = _NORM_STYLES[row.norm]
     hollow: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK}
     axes.plot([row.closed.value], [place], marker, markersize=7.0, markeredgewidth=0.8, **hollow)

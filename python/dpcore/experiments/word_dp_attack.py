@@ -39,7 +39,7 @@ from ..text.words import Embedding
 from ..text.words.mechanism import TableMechanism
 from .base import Column, align_columns, check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, empty_figure, style_axes, write_at
 from .running import Tabled, cell_seed, estimate_renyi, format_mean, mean_and_sd, run_jobs, time_run
 from .word2vec_leakage.leakage import train_word2vec
 
@@ -99,7 +99,7 @@ class Config(TextOptions):
             deviation over the splits. The default is 3. If `quick` is True, the default is 1.
         data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
             default, dpcore generates texts.
-        full: True to add twelve classifiers to the attack. These classifiers take 15 to 25 seconds
+        full: True to add fourteen classifiers to the attack. They take 15 to 25 seconds
             for each split.
         quick: True for a short run with one split and four combinations of mechanism and epsilon.
 
@@ -144,8 +144,8 @@ class Cell(Shown):
         informed: accuracy of the same attack by an attacker with more knowledge, for each split.
             The attacker knows the original training texts, and the output probabilities of each
             word. The tuple is empty if the mechanism has no table of output probabilities.
-        usual: accuracy of the same attack by the best of twelve additional classifiers, for each
-            split. The tuple is empty if the option `full` is False.
+        usual: accuracy of the same attack by the best of fourteen additional classifiers, for
+            each split. The tuple is empty if the option `full` is False.
         divergences: estimated KL divergence and Renyi divergence of order 2, shape `(splits, 2)`.
             The divergences are from the rewritten sensitive texts to the rewritten other texts. The
             estimates are not bounds.
@@ -222,7 +222,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, trials=200), progress=False)
         ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
     """
-    corpus, prepared = _text_source_and_embedded_sets(config)
+    corpus, prepared = _origin_and_embedded_text_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
     cells, ended = run_jobs(
         "word attack", jobs, partial(_attack_mechanism, config, prepared), progress
@@ -232,7 +232,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, corpus, vectors, prepared.covered, size, cells, partial=ended)
 
 
-def _text_source_and_embedded_sets(config: Config) -> tuple[str, _Texts]:
+def _origin_and_embedded_text_sets(config: Config) -> tuple[str, _Texts]:
     """Return the source of the texts, and the two sets with word vectors.
 
     The word vectors are trained on texts that belong to neither set.
@@ -275,7 +275,7 @@ def _attack_mechanism(config: Config, prepared: _Texts, name: str, epsilon: floa
     size = len(prepared.texts)
     seeds = [cell_seed(config.seed, f"split {number}") for number in range(config.seeds)]
     deals = [_assign_split_parts(size // 2, seed) for seed in seeds]
-    ratios = _word_log_ratios_by_split(prepared, mechanism, deals)
+    ratios = _log_likelihood_ratios_by_split(prepared, mechanism, deals)
     splits = [
         _measure_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
         for at, (deal, ratio, seed) in enumerate(zip(deals, ratios, seeds, strict=True))
@@ -353,7 +353,7 @@ def _measure_split(
     numbers = np.maximum(1.0, words.sum(axis=1))
     averages = np.asarray(words @ prepared.vectors.vectors / numbers, np.float64)
     both = np.hstack([counted.toarray(), averages])
-    attackers = _tfidf_and_mean_models(counted.shape[1])
+    attackers = _tfidf_and_w2v_models(counted.shape[1])
     asked: dict[str, Any] = {"rng": seed, "progress": False}
     inference = infer(None, corpus, "sensitive", vectors=both, attackers=attackers, **asked)
     parts = [split == part for part in ("train", "valid", "test")]
@@ -373,7 +373,7 @@ def _measure_split(
     if ratio is not None:
         rows = prepared.vectors.rows
         sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
-        asked |= {"vectors": np.array(sums, np.float64), "attackers": _tfidf_and_mean_models(0)[1]}
+        asked |= {"vectors": np.array(sums, np.float64), "attackers": _tfidf_and_w2v_models(0)[1]}
         result["informed"] = infer(None, corpus, "sensitive", **asked).accuracy.value
     if config.full:
         usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
@@ -381,7 +381,7 @@ def _measure_split(
     return result | _divergences_with_null(np.vstack(means), np.concatenate(answers), seed)
 
 
-def _word_log_ratios_by_split(
+def _log_likelihood_ratios_by_split(
     prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
 ) -> Sequence[Floats | None]:
     """Return, for each split and word, the log ratio of the word's probabilities in the two sets.
@@ -418,7 +418,7 @@ def _unchanged_word_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     return same / max(1, total)
 
 
-def _tfidf_and_mean_models(width: int) -> list[Attacker]:
+def _tfidf_and_w2v_models(width: int) -> list[Attacker]:
     """Return two logistic regressions: on the TF-IDF weights, and on the mean word vectors."""
     linear = require_module("sklearn.linear_model", NAME)
     scaling = require_module("sklearn.preprocessing", NAME)
@@ -485,10 +485,10 @@ class Result(Tabled[Config]):
         """Return the results of all attacks as a text table, followed by conclusions."""
         columns = [column for column in _COLUMNS if column.head != "usual" or self.config.full]
         return self.join_parts(
-            _write_head(self),
+            _describe_texts_and_splits(self),
             align_columns(columns, self.cells),
             _format_table_notes(self),
-            "\n".join(describe_verdict(self)),
+            "\n".join(attack_verdicts(self)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -498,13 +498,13 @@ class Result(Tabled[Config]):
             vectors=self.vectors,
             covered=self.covered,
             texts=self.texts,
-            claim=describe_verdict(self),
+            claim=attack_verdicts(self),
             cells=self.cells,
         )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the success of the attacks against the parameter epsilon of each mechanism."""
-        picture = make_canvas(4.8, ax)
+        picture = empty_figure(4.8, ax)
         (attack, informed, linkage), (loss, kept, divergence) = picture.subplots(2, 3, sharex=True)
         for name in GRID:
             cells = [cell for cell in self.cells if cell.mechanism == name]
@@ -555,7 +555,7 @@ _MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY)
 _MECHANISM_MARKS: Final = dict(zip(_MECHANISM_COLOURS, "osPD^v", strict=True))
 
 
-def _write_head(result: Result) -> str:
+def _describe_texts_and_splits(result: Result) -> str:
     config, first = result.config, result.cells[0]
     made = " (made-up texts: give --data for real ones)" if config.data is None else ""
     splits = f"mean (sd) of {config.seeds} splits" if config.seeds != 1 else "one split"
@@ -588,7 +588,7 @@ def _format_table_notes(result: Result) -> str:
     )
 
 
-def describe_verdict(result: Result) -> list[str]:
+def attack_verdicts(result: Result) -> list[str]:
     """Return sentences on whether the attacks are accurate at a low epsilon.
 
     Gusain and Leith state that the attacks are accurate. The first sentence states the criterion.
@@ -669,10 +669,10 @@ def _set_panel_axes(axes: Axes, words: str, limits: tuple[float, float] | None) 
     if limits is not None:
         axes.set_ylim(*limits)
     is_last: bool = axes.get_subplotspec().is_last_row()  # type: ignore[union-attr]
-    tidy_axes(axes, "epsilon (CusText: per list)" if is_last else "", words)
+    style_axes(axes, "epsilon (CusText: per list)" if is_last else "", words)
 
 
 def _describe_accurately_attacked(result: Result) -> str:
     """Return a sentence that lists the mechanisms with an accurate attack at low epsilon."""
-    names = [line.split(":")[0].strip() for line in describe_verdict(result)[1:] if ": yes" in line]
+    names = [line.split(":")[0].strip() for line in attack_verdicts(result)[1:] if ": yes" in line]
     return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"

@@ -27,8 +27,8 @@ from .columns import (
     Request,
     Table,
     columns_with_placeholders,
-    list_needed_places,
-    place_of,
+    find_column_number,
+    needed_column_numbers,
     select_columns,
 )
 from .opened import HashedFile, Settings, require_memory
@@ -100,7 +100,7 @@ class Kind(NamedTuple):
     has_words: bool = False
     table: str = ""
 
-    def widen_digits_if_unlike(self, other: Kind) -> Kind:
+    def digits_base_if_unlike(self, other: Kind) -> Kind:
         """Return a type for this column that can also be the type of another column.
 
         The type "digits" is for whole numbers that may be codes, such as postal codes. If this type
@@ -272,7 +272,7 @@ class _ColumnBuilder:
             for _, columns in self.pieces:
                 columns[number] = {}
             title = f"column {place} of {name}"
-            decided = column_kind(pieces, title, dtypes.get(place))
+            decided = chosen_or_inferred_kind(pieces, title, dtypes.get(place))
             kind = kinds.get(place, decided.name)
             if (kind == "number") != (self.roles[place] == "n"):
                 nothing = np.broadcast_to(np.zeros(1), self.rows)
@@ -369,7 +369,7 @@ def _convert_cell_or_keep_word(text: str, kind: str, title: str, row: int) -> An
     raise tag_error(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
 
 
-def column_kind(
+def chosen_or_inferred_kind(
     pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
 ) -> Kind:
     """Return the type that the user chose for a column, or a type that fits all cells.
@@ -461,7 +461,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     names = tuple(cell.strip().lstrip("# ") for cell in first)
     is_named = settings.header == "yes" or (settings.header == "auto" and _is_header(first))
     empty = Table(file.name, names if is_named else None, (np.empty(0),) * len(first))
-    places = [0] if are_lines else list_needed_places(empty, request)
+    places = [0] if are_lines else needed_column_numbers(empty, request)
     by_name = any(isinstance(entry, str) and entry != ALL for entry in request.columns)
     is_sure = not is_named or by_name or settings.header == "yes"
     if is_named and not places:
@@ -622,7 +622,7 @@ def _new_kinds_of_columns(first: Cells, second: Cells, tables: Sequence[Table]) 
         return () if is_alike else kinds
     if any(kind.name == UNREAD for kind in kinds):
         return kinds
-    joined = [kinds[0].widen_digits_if_unlike(kinds[1]), kinds[1].widen_digits_if_unlike(kinds[0])]
+    joined = [kinds[0].digits_base_if_unlike(kinds[1]), kinds[1].digits_base_if_unlike(kinds[0])]
     at = max((0, 1), key=lambda at: KINDS.index(joined[at].name))
     kind, reason = joined[at], joined[at].reason
     reason = re.sub(r"(because (line|row) [\d,]+) has", rf"\1 of {tables[at].name} has", reason)
@@ -647,11 +647,11 @@ def user_dtypes_by_column(table: Table, request: Request, settings: Settings) ->
     """Return the types that the user chose for columns, as a dict from column number to type."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    places = find_typed_columns(table, request, settings.dtype)
+    places = columns_of_user_dtypes(table, request, settings.dtype)
     return {place: settings.dtype[name] for name, place in places.items()}
 
 
-def find_typed_columns(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
+def columns_of_user_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
     """Find the columns of a table for which the user chose a type.
 
     The entries of `dtypes` are names or numbers of columns. The result maps each entry to the
@@ -668,7 +668,7 @@ def find_typed_columns(table: Table, request: Request, dtypes: Iterable[Any]) ->
             # Numbers refer to the first table.
             column = request.names[integer("dtype", name, 0, len(request.names) - 1)]
         if not table.is_sparse or not isinstance(column, str) or column in (table.names or ()):
-            places[name] = place_of(table, column, "dtype")
+            places[name] = find_column_number(table, column, "dtype")
     return places
 
 

@@ -97,7 +97,7 @@ class Request(NamedTuple):
         return [int(entry.split("-")[0]) if _is_column_range(entry) else entry for entry in entries]
 
     @property
-    def is_by_pattern_or_exclusion(self) -> bool:
+    def has_pattern_or_exclusion(self) -> bool:
         """True if the user chose columns by a range or a pattern, or only excluded some columns."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
         return any(map(_is_pattern, entries)) or (self.column is None and self.exclude is not None)
@@ -182,7 +182,7 @@ def select_columns(
         ValueError: if the table lacks a column, if columns have different shapes, or if `column` is
             None although the table has several columns with names.
     """
-    return array_and_names(table, choose_places(table, Request("", column), default, True))
+    return array_and_names(table, choose_output_columns(table, Request("", column), default, True))
 
 
 def array_and_names(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
@@ -220,7 +220,7 @@ def array_and_names(table: Table, places: Sequence[int]) -> tuple[Array, tuple[s
     return np.stack(chosen, axis=1), titles
 
 
-def choose_places(
+def choose_output_columns(
     table: Table, request: Request, default: Sequence[int] | None = None, is_final: bool = False
 ) -> list[int]:
     """Return the numbers of the columns of a table that a user chose as columns of outputs.
@@ -255,9 +255,9 @@ def choose_places(
             elif matches := _match_names(names, entry) if _is_pattern(entry, names) else []:
                 places += [place for place in matches if place in allowed]
             else:
-                places.append(place_of(table, entry))
+                places.append(find_column_number(table, entry))
         # A column that matches two patterns is taken once.
-        places = list(dict.fromkeys(places)) if request.is_by_pattern_or_exclusion else places
+        places = list(dict.fromkeys(places)) if request.has_pattern_or_exclusion else places
     left_out = _excluded_column_numbers(table, request)
     rest = [place for place in places if place not in left_out]
     if places and not rest:
@@ -325,7 +325,7 @@ def _excluded_column_numbers(table: Table, request: Request) -> set[int]:
             numbers = _read_range(entry, table, "exclude")
             left_out |= {*(numbers or _match_names(table.names or (), entry))}
         else:
-            left_out.add(place_of(table, entry, "exclude"))
+            left_out.add(find_column_number(table, entry, "exclude"))
     return left_out
 
 
@@ -335,7 +335,7 @@ def check_excluded(tables: Sequence[Table], request: Request) -> None:
         excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)
         if not (is_name and any(_excluded_column_numbers(table, excluded) for table in tables)):
-            place_of(tables[0], entry, "exclude")
+            find_column_number(tables[0], entry, "exclude")
 
 
 def _match_names(names: Sequence[str], entry: Any) -> list[int]:
@@ -368,7 +368,7 @@ def selects_all_columns(column: Any) -> bool:
     return isinstance(column, str) and column == ALL
 
 
-def list_needed_places(table: Table, request: Request) -> list[int]:
+def needed_column_numbers(table: Table, request: Request) -> list[int]:
     """Return the numbers of the columns of a table that must be read for a request.
 
     These columns contain the outputs, the labels (x or x') and the groups of rows. If the user must
@@ -379,7 +379,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
     if request.is_open and is_needed and (request.label is not None or table.names is not None):
         return sorted(others)
-    return sorted({*others, *choose_places(table, request, rest)})
+    return sorted({*others, *choose_output_columns(table, request, rest)})
 
 
 def label_and_group_roles(table: Table, request: Request) -> dict[int, str]:
@@ -391,9 +391,9 @@ def label_and_group_roles(table: Table, request: Request) -> dict[int, str]:
     """
     request, others = numbers_to_names(request, table), dict[int, str]()
     if request.label is not None:
-        others[place_of(table, request.label, "label")] = "the label"
+        others[find_column_number(table, request.label, "label")] = "the label"
     if request.groups is not None:
-        place = place_of(table, request.groups, "groups")
+        place = find_column_number(table, request.groups, "groups")
         if place in others:
             raise invalid("groups", "another column than the label", request.groups)
         others[place] = "groups"
@@ -497,7 +497,7 @@ def list_wanted(column: Any, argument: str = "column") -> list[Column]:
     return list(columns)
 
 
-def place_of(table: Table, column: Column, argument: str = "column") -> int:
+def find_column_number(table: Table, column: Column, argument: str = "column") -> int:
     """Return the number of a table's column that is given by its name or by its number.
 
     Raises:
@@ -538,7 +538,7 @@ def read_data_frame_columns(value: Any, name: str, request: Request) -> Table | 
         return None
     if isinstance(value, np.ndarray):
         return Table(name, names, tuple(value[key] for key in names))
-    places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), request)
+    places = needed_column_numbers(Table(name, names, (np.empty(0),) * len(names)), request)
     columns_read = {place: convert_column(_get_column_at(value, place)) for place in places}
     size = len(columns_read[places[0]]) if columns_read else 0
     return Table(name, names, columns_with_placeholders(columns_read, range(len(names)), size))
@@ -599,11 +599,11 @@ def convert_column(values: Any) -> Array:
             objects[lost] = None
             return objects
     if array.dtype.kind in "mM":
-        return add_zone(array, zone)
+        return attach_zone(array, zone)
     return answer_rows("outputs", to_list(), "") if array.dtype.kind == "O" else array
 
 
-def add_zone(array: Array, zone: Any) -> Array:
+def attach_zone(array: Array, zone: Any) -> Array:
     """Store the original time zone of an array of UTC times in the dtype of this array.
 
     If `zone` is None, the array is returned unchanged.

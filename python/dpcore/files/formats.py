@@ -71,7 +71,7 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
     type than the first cells. In the returned table, such a column has no valid values yet. Its
     entry in `Table.cells` has ``is_unread=True``.
     """
-    return _read_and_check_lengths(path, request._replace(kind=reader.find_kind(path)), reader)
+    return _read_equal_length_columns(path, request._replace(kind=reader.find_kind(path)), reader)
 
 
 def read_again(
@@ -91,7 +91,7 @@ def read_again(
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
     repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
-    again = _read_and_check_lengths(path, repeated, reader)
+    again = _read_equal_length_columns(path, repeated, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
@@ -101,7 +101,7 @@ def read_again(
     return again._replace(cells=cells)
 
 
-def _read_and_check_lengths(path: Path, request: Request, reader: Reader) -> Table:
+def _read_equal_length_columns(path: Path, request: Request, reader: Reader) -> Table:
     with open_file(path, reader) as file:
         table = FORMATS[request.kind].read(file, request, reader)
         if not table.columns or not len(table.columns[0]):
@@ -134,7 +134,7 @@ def _convert_numpy_errors_naming_file(file: HashedFile) -> Iterator[None]:
         raise ValueError(text) from None
 
 
-def _load_numpy(file: HashedFile) -> Any:
+def _load_numpy_file(file: HashedFile) -> Any:
     whole = _read_into_memory(file)
     with _convert_numpy_errors_naming_file(file):
         return np.load(whole, allow_pickle=False)
@@ -147,7 +147,7 @@ def _read_into_memory(file: HashedFile) -> io.BytesIO:
     return io.BytesIO(b"".join(read_to_end(file.name, file.open_bytes().read)))
 
 
-def _require_rows(name: str, loaded: Any) -> Array:
+def _require_nonempty_array(name: str, loaded: Any) -> Array:
     if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or len(loaded) == 0:
         shape = loaded.shape if isinstance(loaded, np.ndarray) else loaded
         raise invalid(name, "an array with one row an output, and at least one", shape)
@@ -155,7 +155,7 @@ def _require_rows(name: str, loaded: Any) -> Array:
 
 
 def _read_npy(file: HashedFile, request: Request, settings: Settings) -> Table:
-    array = _require_rows(file.name, _load_numpy(file))
+    array = _require_nonempty_array(file.name, _load_numpy_file(file))
     how = FileInfo("npy", sha256=file.sha256)
     if array.dtype.names is not None:
         names = tuple(array.dtype.names)
@@ -165,7 +165,7 @@ def _read_npy(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
-    loaded = _load_numpy(file)
+    loaded = _load_numpy_file(file)
     if isinstance(loaded, np.ndarray):
         raise invalid(file.name, "an archive of arrays", loaded)
     with loaded as archive:
@@ -173,7 +173,7 @@ def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
         sizes = sum(entry.file_size for entry in archive.zip.infolist())
         require_memory(file.name, sizes)
         with _convert_numpy_errors_naming_file(file):
-            columns = tuple(_require_rows(file.name, archive[name]) for name in names)
+            columns = tuple(_require_nonempty_array(file.name, archive[name]) for name in names)
     return Table(file.name, names, columns, FileInfo("npz", sha256=file.sha256))
 
 
@@ -190,7 +190,7 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
         opened = parquet.ParquetFile(whole)
         names = tuple(opened.schema_arrow.names)
         empty = Table(file.name, names, (np.empty(0),) * len(names))
-        places = frames.list_needed_places(empty, request)
+        places = frames.needed_column_numbers(empty, request)
         data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
     except (OSError, ValueError) as error:
         if argument_of(error):

@@ -25,7 +25,7 @@ from .cells import (
     VALUES,
     Cells,
     Kind,
-    column_kind,
+    chosen_or_inferred_kind,
     convert_texts,
     is_number,
     join_numbers,
@@ -65,7 +65,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
         require_memory(file.name, 2.0 * file.size)
     text = "".join(read_to_end(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
-    columns = _JsonColumns(_are_spellings_needed(request, settings) or _has_unusual_numbers([text]))
+    columns = _JsonColumns(_is_exact_text_needed(request, settings) or _has_odd_number_form([text]))
     if columns.is_exact:
         rows = _EXACT_DECODER.decode(text)
     if not isinstance(rows, (list, dict)):
@@ -98,11 +98,11 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     """
     chosen = {entry for entry in request.columns if entry is not None}
     by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
-    chosen_names = chosen if chosen and by_name and not request.is_by_pattern_or_exclusion else None
+    chosen_names = chosen if chosen and by_name and not request.has_pattern_or_exclusion else None
     names: dict[str, Any] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
-    columns = _JsonColumns(_are_spellings_needed(request, settings))
+    columns = _JsonColumns(_is_exact_text_needed(request, settings))
     for number, (line, rows) in enumerate(_row_batches(file.name, lines, columns)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
@@ -124,7 +124,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     )
 
 
-def _are_spellings_needed(request: Request, settings: Settings) -> bool:
+def _is_exact_text_needed(request: Request, settings: Settings) -> bool:
     """Return True if numbers must be read as texts, so that all their digits are known."""
     return request.kinds is not None or bool(settings.dtype)
 
@@ -139,7 +139,7 @@ def _row_batches(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tup
             if line.strip()
         ]
         if not columns.has_spellings:
-            columns.has_spellings = _has_unusual_numbers(line for _, line in piece)
+            columns.has_spellings = _has_odd_number_form(line for _, line in piece)
         if rows:
             yield piece[-1][0], rows
 
@@ -189,7 +189,7 @@ class _Types:
         if types <= {int, float}:
             base = "int" if int in types else "float" if self.has_whole_floats else ""
             is_long = self.most > _MAX_EXACT_INTEGER
-            is_code = types == {int} and _have_equal_digits_at_least_8(self.least, self.most)
+            is_code = types == {int} and _can_be_fixed_length_codes(self.least, self.most)
             kind = Kind(UNREAD, "numbers", base=base)
             return Cells(kind, is_unread=has_spellings or has_both or is_long or is_code)
         if types == {str}:
@@ -199,7 +199,7 @@ class _Types:
         return Cells(kind, is_unread=has_spellings or has_both or is_mixed)
 
 
-def _have_equal_digits_at_least_8(least: int, most: int) -> bool:
+def _can_be_fixed_length_codes(least: int, most: int) -> bool:
     """Return True if whole numbers may be codes: all have the same number of digits, at least 8.
 
     Args:
@@ -261,12 +261,12 @@ class _JsonColumns:
                 items = list(chain.from_iterable(piece.tolist() for piece in pieces))
                 requested = (request.kinds or {}).get(place)
                 title = f"column {place if names is None else repr(name)} of {file.name}"
-                columns[name], cells[place] = _convert_items(
+                columns[name], cells[place] = _items_to_array_and_type(
                     items, requested, dtypes.get(place), title
                 )
             else:
                 cells[place] = self._types[name].find_column_type(self.has_spellings)
-                columns[name] = _join_pieces(pieces, cells[place])
+                columns[name] = _join_column_slices(pieces, cells[place])
         source = FileInfo(request.kind, None, "", file.encoding, file.sha256)
         if names is None and not columns:
             return Table(file.name, None, (), source)
@@ -279,7 +279,7 @@ class _NumberText(str):
     """The original text of a number in a JSON file."""
 
 
-def _convert_items(
+def _items_to_array_and_type(
     items: list[Any], requested: Kind | None, dtype: str | None, title: str
 ) -> tuple[Array, Cells]:
     """Convert the values of a JSON column to an array, and determine the type of the column.
@@ -296,15 +296,15 @@ def _convert_items(
         if dtype is not None:
             text = f"left out for {title}, which has {VALUES}"
             raise invalid("dtype", text, dtype)
-        return _make_mixed_column(items, Kind(JSON, VALUES, base=VALUES))
+        return _make_mixed_type_column(items, Kind(JSON, VALUES, base=VALUES))
     texts = {item for item in items if type(item) is str}
     reason = "numbers and texts" if _NumberText in types else "texts"
     if name in (JSON, "") and not all(map(_has_no_digits, texts)):
-        return _make_mixed_column(items, Kind(JSON, reason))
-    piece = _parse_cells("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
-    kind = column_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
+        return _make_mixed_type_column(items, Kind(JSON, reason))
+    piece = _parse_numbers("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
+    kind = chosen_or_inferred_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
     if name == JSON or (not name and kind.has_words):
-        return _make_mixed_column(items, Kind(JSON, reason))
+        return _make_mixed_type_column(items, Kind(JSON, reason))
     kind = requested or kind
     if kind.name == "number":
         return join_numbers([(len(items), piece)], kind, title, bool(name))
@@ -324,17 +324,17 @@ def _has_no_digits(text: str) -> bool:
     return text.strip() == text != "" and not any(map(str.isdigit, text)) and not is_number(text)
 
 
-def _make_mixed_column(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
+def _make_mixed_type_column(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
     """Return an array in which each value has its own JSON type, and the type of the column."""
     texts = [item if type(item) is _NumberText else "" for item in items]
-    column = _as_column([_parse_number_texts(item) for item in items])
+    column = _as_column([_replace_number_texts(item) for item in items])
     if not any(texts):
         return column, Cells(kind)
-    piece = _parse_cells("\n".join([*texts, ""]))
+    piece = _parse_numbers("\n".join([*texts, ""]))
     return column, Cells(kind, piece["codes"], tuple(piece["spellings"]))
 
 
-def _parse_cells(lines: str) -> dict[str, Any]:
+def _parse_numbers(lines: str) -> dict[str, Any]:
     return _parse_number_lines(lines.encode("utf-8", "replace"))
 
 
@@ -343,7 +343,7 @@ def _parse_number_lines(data: bytes) -> dict[str, Any]:
     return column
 
 
-def _has_unusual_numbers(lines: Iterable[str]) -> bool:
+def _has_odd_number_form(lines: Iterable[str]) -> bool:
     """Return True if a number is written in another way than Python writes it.
 
     The result may also be True because of digits in a text. The file is then read twice.
@@ -357,12 +357,12 @@ def _has_unusual_numbers(lines: Iterable[str]) -> bool:
     return has_other or piece["kinds"][1][0] > 0 or re.search(rb"-0(?![.\deE])", data) is not None
 
 
-def _parse_number_texts(value: Any) -> Any:
+def _replace_number_texts(value: Any) -> Any:
     """Return a JSON value in which each text of class `_NumberText` is replaced by its number."""
     if type(value) is list:
-        return [_parse_number_texts(item) for item in value]
+        return [_replace_number_texts(item) for item in value]
     if type(value) is dict:
-        return {name: _parse_number_texts(item) for name, item in value.items()}
+        return {name: _replace_number_texts(item) for name, item in value.items()}
     if type(value) is not _NumberText:
         return value
     number = read_number(value)
@@ -401,7 +401,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
             value = (decoder or _JSON_DECODER).decode(text)
         if len(text) <= 2 * _MAX_DEPTH or _find_deep_bracket(text) is None:
             return value
-        text = _describe_depth(name, text, line)
+        text = _explain_too_deep_nesting(name, text, line)
     except json.JSONDecodeError as error:
         place = f"line {line + error.lineno - 1} of {name}"
         text = f"{place} must be JSON, got {error.msg.removesuffix(' at')} at column {error.colno}"
@@ -411,7 +411,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
         # Python raises this for a number with thousands of digits.
         text = f"{place} must be JSON, got {error}"
     except RecursionError:
-        text = _describe_depth(name, text, line)
+        text = _explain_too_deep_nesting(name, text, line)
     raise ValueError(text)
 
 
@@ -427,7 +427,7 @@ def _find_deep_bracket(text: str) -> int | None:
     return None
 
 
-def _describe_depth(name: str, text: str, line: int) -> str:
+def _explain_too_deep_nesting(name: str, text: str, line: int) -> str:
     start = _find_deep_bracket(text) or 0
     place = f"line {line + text.count(chr(10), 0, start)} of {name}"
     column = start - text.rfind("\n", 0, start)
@@ -461,7 +461,7 @@ def _memory_in_bytes(part: Array) -> float:
     return float(part.nbytes + texts)
 
 
-def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
+def _join_column_slices(pieces: list[Array], cells: Cells) -> Array:
     """Join the slices (parts) of a column to one array, and release their memory.
 
     Numbers become floats, as in a CSV file.

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ..errors import has_masked, invalid, mistyped
 from ..events.event import numpy_of
-from ..packages import converts_to_array, has_all, is_tensor
+from ..packages import has_all, has_array_method, is_tensor
 from .spellings import Lines, format_and_reread_numbers
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
@@ -220,7 +220,7 @@ def find_answer_facts(answer: Any) -> dict[str, Any]:
     """
     facts: dict[str, Any] = {"type of the answer": type(answer).__name__}
     if is_frame(answer) or is_series(answer):
-        return facts | _frame_facts(answer)
+        return facts | _index_and_column_facts(answer)
     if isinstance(answer, (list, tuple)):
         kinds = set(map(type, answer))
         if len(kinds) == 1 and kinds <= set(_ROW_TYPE_NAMES):
@@ -245,7 +245,7 @@ def _time_dtype_facts(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _frame_facts(frame: Any) -> dict[str, Any]:
+def _index_and_column_facts(frame: Any) -> dict[str, Any]:
     is_column = is_series(frame)
     names = {"name of the column": (frame.name,)} if is_column else {"columns": (*frame.columns,)}
     facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
@@ -326,10 +326,10 @@ def answer_rows(
         (2,)
     """
     if isinstance(answer, (list, tuple)):
-        refuse_bad_row_types(name, answer)
+        refuse_unreadable_row_types(name, answer)
         if any(is_tensor(cls) for cls in set(map(type, answer))):
             answer = [numpy_of(row) if is_tensor(row) else row for row in answer]
-        array = _as_plain_array(answer)
+        array = _as_lossless_array(answer)
         if isinstance(answer, Lines) and answer.pattern is not None:
             return np.array(answer, np.dtype(np.float64, metadata={_SIGNATURE: answer.pattern}))
         if keeps_forms and array is not None and not _has_single_row_type(answer, array):
@@ -369,7 +369,7 @@ def to_outputs(
         >>> to_outputs("outputs", ["a", None], 2).dtype
         dtype('O')
     """
-    refuse_bad_row_types(name, (answer,))
+    refuse_unreadable_row_types(name, (answer,))
     if is_series(answer) and (fields or numbering_of(answer.index) is None):
         answer = answer.to_frame()
     if is_frame(answer):
@@ -402,10 +402,10 @@ def is_immutable(cls: type) -> bool:
 
 
 @lru_cache(maxsize=256)
-def is_opaque(cls: Any) -> bool:
+def has_unreadable_contents(cls: Any) -> bool:
     """Return True for a class whose objects have no readable contents and equal only themselves."""
     has_parts = has_all(cls, "__len__", "__contains__") or is_dataclass(cls)
-    return cls.__eq__ is object.__eq__ and not has_parts and not converts_to_array(cls)
+    return cls.__eq__ is object.__eq__ and not has_parts and not has_array_method(cls)
 
 
 def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
@@ -420,7 +420,7 @@ def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
         Exception: if an object that can change cannot be copied.
     """
     cls: Any = type(answer)
-    if is_immutable(cls) or is_opaque(cls):
+    if is_immutable(cls) or has_unreadable_contents(cls):
         return answer
     if is_tensor(answer):
         return answer.detach().clone()
@@ -471,7 +471,7 @@ class AnswerKeeper:
                 ]
                 self._is_shared, answer = True, self._copy(answer)
                 self._watched.clear()
-            elif not (issubclass(cls, tuple) or is_opaque(cls)):
+            elif not (issubclass(cls, tuple) or has_unreadable_contents(cls)):
                 self._objects[id(answer)] = answer
                 self._watched.add(cls)
         self.values.append(answer)
@@ -485,7 +485,7 @@ class AnswerKeeper:
             copied = copy_answer(answer, memo)
         except Exception:
             copied, state = answer, object()
-        if is_opaque(cls):
+        if has_unreadable_contents(cls):
             with suppress(Exception):
                 state = pickle.dumps(getattr(answer, "__dict__", None))
         if state is not None and self._states.setdefault(id(answer), state) != state:
@@ -500,7 +500,7 @@ class AnswerKeeper:
         return copied
 
 
-def refuse_bad_row_types(name: str, rows: Sequence[Any]) -> None:
+def refuse_unreadable_row_types(name: str, rows: Sequence[Any]) -> None:
     """Raise an error if dpcore cannot read the type of the outputs, and suggest another type.
 
     Args:
@@ -719,7 +719,7 @@ def _arrange_rows(
     return table if table.shape[1:] == shape else fallback
 
 
-def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
+def _as_lossless_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     """Convert rows to an array; return None if numpy refuses a row or would change a row."""
     if is_too_deep(rows) or _is_text_array_too_big(rows) or _has_text_and_numbers_in_first(rows):
         return None

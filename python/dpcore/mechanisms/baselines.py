@@ -35,14 +35,14 @@ class Identity(Primitive):
     """
 
 
-def _bits_log_tail_and_rest(noise: RandomBits, a: Logs, upper: bool) -> Tails:
+def _bits_log_tail_and_complement(noise: RandomBits, a: Logs, upper: bool) -> Tails:
     # The noise is the output itself: 0 or 1 with probability 1/2 each.
     p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if upper else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
     with np.errstate(divide="ignore"):
         return np.log(p), np.log1p(-p)
 
 
-@register_law(log_votes=_bits_log_tail_and_rest, support=lambda noise: (0.0, 1.0), blind=True)
+@register_law(log_votes=_bits_log_tail_and_complement, support=lambda noise: (0.0, 1.0), blind=True)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
     """Mechanism of random bits: each output entry is 0.0 or 1.0, each with probability 1/2.

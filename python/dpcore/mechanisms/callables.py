@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, instance, invalid, mistyped
 from ..events.event import Batch, numpy_of
-from ..packages import converts_to_array, get_loaded_module, has_all, is_tensor
+from ..packages import get_loaded_module, has_all, has_array_method, is_tensor
 from ..progress import count_with_progress
 from ..report.shown import Shown, dotted_name, name_of
 from ..streams import seeded_globals
@@ -30,12 +30,12 @@ from .answers import (
     copy_answer,
     has_both_zeros,
     has_named_columns,
+    has_unreadable_contents,
     is_immutable,
-    is_opaque,
     is_table_class,
     is_too_deep,
     item_types_of,
-    refuse_bad_row_types,
+    refuse_unreadable_row_types,
     table_to_mapping,
     to_object_array,
     to_outputs,
@@ -190,7 +190,7 @@ def rows_of_one_call(
 
 
 @contextmanager
-def explain_failures(
+def note_failing_input(
     mechanism: Any,
     inputs: tuple[Any, Any],
     size: int,
@@ -351,7 +351,7 @@ def _copy_rows_held_elsewhere(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     rows: npt.NDArray[Any] = outputs.reshape(-1)
     for place in {0, rows.size - 1} if rows.size else ():
         kind: Any = type(rows[place])
-        if is_immutable(kind) or is_opaque(kind) or issubclass(kind, tuple):
+        if is_immutable(kind) or has_unreadable_contents(kind) or issubclass(kind, tuple):
             continue
         if sys.getrefcount(rows[place]) > _USUAL_ROW_HOLDERS:
             with suppress(Exception):
@@ -363,7 +363,7 @@ _FRESH_ROWS: Final = to_object_array([{}])
 _USUAL_ROW_HOLDERS = sys.getrefcount(_FRESH_ROWS[0])
 
 
-def _count_usual_references() -> tuple[int, int]:
+def _count_references_to_new_array() -> tuple[int, int]:
     """Count references to a new array and to its base. Python versions give different numbers."""
 
     def count_holders(outputs: npt.NDArray[Any]) -> tuple[int, int]:
@@ -377,7 +377,7 @@ def _count_usual_references() -> tuple[int, int]:
     return count_named()
 
 
-_USUAL_HOLDER_COUNTS = _count_usual_references()
+_USUAL_HOLDER_COUNTS = _count_references_to_new_array()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -551,7 +551,7 @@ def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
     # Convert these scalars to Python's numbers.
     plain = (np.float64, np.int64, np.bool_)
     values = [value.item() if type(value) in plain else value for value in answers.values]
-    return to_object_array(_convert_tables_and_tensors(values, answers.name))
+    return to_object_array(_to_mappings_and_arrays(values, answers.name))
 
 
 @explain_argument_errors
@@ -750,7 +750,7 @@ def answers_to_array(answers: list[Any], name: str) -> npt.NDArray[Any]:
         is_rounded = whole and array.dtype.kind == "f"
         formed = None if len(signatures) > 1 else attach_item_types(array, *signatures)
         return to_object_array(answers) if formed is None or is_rounded else formed
-    answers = _convert_tables_and_tensors(answers, name)
+    answers = _to_mappings_and_arrays(answers, name)
     # Arrays cannot hold mappings.
     if dict in map(type, answers) or len(signatures := set(map(item_types_of, answers))) > 1:
         return to_object_array(answers)
@@ -769,9 +769,9 @@ def answers_to_array(answers: list[Any], name: str) -> npt.NDArray[Any]:
     return to_object_array(answers) if formed is None else formed
 
 
-def _convert_tables_and_tensors(answers: list[Any], name: str) -> list[Any]:
+def _to_mappings_and_arrays(answers: list[Any], name: str) -> list[Any]:
     """Return the answers. Tables with named columns become mappings, and tensors arrays."""
-    refuse_bad_row_types(f"answers of {name}", answers)
+    refuse_unreadable_row_types(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
     read = [table_to_mapping(answer) if has_named_columns(answer) else answer for answer in answers]
@@ -780,7 +780,7 @@ def _convert_tables_and_tensors(answers: list[Any], name: str) -> list[Any]:
 
 def _is_list_or_array(answer: Any) -> bool:
     return isinstance(answer, list) or (
-        converts_to_array(answer) and not isinstance(answer, np.generic)
+        has_array_method(answer) and not isinstance(answer, np.generic)
     )
 
 

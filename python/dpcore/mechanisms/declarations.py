@@ -142,7 +142,7 @@ def get_or_default(mechanism: Any, name: str) -> Any:
     return get_attribute(MechanismAttributes, mechanism, name)
 
 
-def is_native(mechanism: Any) -> bool:
+def can_core_draw(mechanism: Any) -> bool:
     """Return True if the compiled core of dpcore can draw the outputs of a mechanism.
 
     Args:
@@ -154,7 +154,7 @@ def is_native(mechanism: Any) -> bool:
 
     Example:
         >>> from dpcore import Laplace
-        >>> is_native(Laplace(1.0)), is_native(lambda x, size, rng: x)
+        >>> can_core_draw(Laplace(1.0)), can_core_draw(lambda x, size, rng: x)
         (True, False)
     """
     return NATIVE.get(type(mechanism).__name__) is type(mechanism)
@@ -170,7 +170,7 @@ def _decode_native(record: Mapping[str, Any]) -> Any:
 register_codec(
     "native",
     Form(
-        is_native,
+        can_core_draw,
         lambda mechanism: {"native": type(mechanism).__name__, **encode_fields(mechanism)},
         _decode_native,
     ),
@@ -194,7 +194,7 @@ def convert_pair(mechanism: Any, pair: Pair) -> Pair:
     """
     if get_or_default(mechanism, "takes_lists"):
         return pair
-    if is_native(mechanism):
+    if can_core_draw(mechanism):
         return pair_lists_to_float_arrays(pair)
     x, x_prime = list_to_array(pair.x), list_to_array(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)

@@ -83,8 +83,8 @@ class Law(Shown):
 
     Example:
         >>> from dpcore.mechanisms import Uniform
-        >>> from dpcore.mechanisms.native import law_of
-        >>> law_of(noise := Uniform(-1.0, 2.0)).support(noise)
+        >>> from dpcore.mechanisms.native import facts_about_noise
+        >>> facts_about_noise(noise := Uniform(-1.0, 2.0)).support(noise)
         (-1.0, 2.0)
     """
 
@@ -196,7 +196,7 @@ def list_declared() -> tuple[type[Primitive], ...]:
     return tuple(_LAWS)
 
 
-def law_of(noise: Primitive) -> Law:
+def facts_about_noise(noise: Primitive) -> Law:
     """Return the facts that dpcore knows about a noise.
 
     All facts are unknown if the class of the noise is not registered.
@@ -211,7 +211,7 @@ def log_tails(noise: Primitive, a: Logs, up: bool) -> Tails | None:
     P(noise <= a) and ln P(noise > a). The result is None if the distribution of the noise is
     unknown.
     """
-    votes = law_of(noise).log_votes
+    votes = facts_about_noise(noise).log_votes
     # Noise passes a threshold outside the range of float64 always or never.
     with np.errstate(over="ignore", under="ignore"):
         return None if votes is None else votes(noise, a, up)

@@ -32,7 +32,7 @@ def _log_tail_and_rest(noise: Staircase, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
-def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
+def _staircase_privacy_cost(noise: Staircase, apart: float, entries: int) -> Cost:
     # The loss is largest if one entry has nearly the whole distance and each other entry a little,
     # which costs one step more per entry.
     steps = float(np.ceil(apart / noise.width)) + entries - 1
@@ -42,7 +42,7 @@ def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
 
 
 @explain_argument_errors
-@register_law(log_votes=_log_tail_and_rest, support=whole_real_line, cost=_find_staircase_cost)
+@register_law(log_votes=_log_tail_and_rest, support=whole_real_line, cost=_staircase_privacy_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase(Primitive):
     """Additive staircase noise: ``x + s``, where the density of s is a decreasing step function.

@@ -11,7 +11,7 @@ from ..suggestions import explain_argument_errors
 from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, register_law
 
 
-def _uniform_log_tails(noise: Uniform, a: Logs, upper_first: bool) -> Tails:
+def _uniform_log_tail_and_complement(noise: Uniform, a: Logs, upper_first: bool) -> Tails:
     width = noise.high - noise.low
     above = np.clip((noise.high - a) / width, 0.0, 1.0)
     below = np.clip((a - noise.low) / width, 0.0, 1.0)
@@ -23,7 +23,7 @@ def _uniform_log_tails(noise: Uniform, a: Logs, upper_first: bool) -> Tails:
 
 @explain_argument_errors
 @register_law(
-    log_votes=_uniform_log_tails,
+    log_votes=_uniform_log_tail_and_complement,
     support=lambda noise: (noise.low, noise.high),
     cost=make_unbounded_cost(
         "bounded noise: an output out of reach of one input is impossible there"

@@ -122,11 +122,11 @@ class _RecordRelation(Record):
             return
         for record in self.values or ():
             x = _make_constant_dataset(domain.draw(rng), record)
-            yield from (Pair(x, self._replace_record(x, 0, other)) for other in self.values or ())
+            yield from (Pair(x, self._make_neighbour(x, 0, other)) for other in self.values or ())
         while True:
             x = domain.draw(rng)
             place = int(rng.integers(len(x) + 1 - self.replaced))
-            yield Pair(x, self._replace_record(x, place, self._draw_record(domain, rng)))
+            yield Pair(x, self._make_neighbour(x, place, self._draw_record(domain, rng)))
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
         """Return a random pair that is similar to a given pair of neighbours.
@@ -154,14 +154,14 @@ class _RecordRelation(Record):
         kind = rng.integers(4)
         if kind < 2:
             place = int(rng.integers(len(x) + 1 - self.replaced)) if kind else place
-            return Pair(x, self._replace_record(x, place, own))
+            return Pair(x, self._make_neighbour(x, place, own))
         if kind == 2:
             x = _overwrite_record(x, int(rng.integers(len(x))), own)
         else:
             x = _make_constant_dataset(x, own)
-        return Pair(x, self._replace_record(x, place, x_prime[place]))
+        return Pair(x, self._make_neighbour(x, place, x_prime[place]))
 
-    def _replace_record(self, x: Any, place: int, record: Any) -> Any:
+    def _make_neighbour(self, x: Any, place: int, record: Any) -> Any:
         """Return the neighbour of the dataset x that has `record` at index `place`."""
         return _replace_slice(x, place, place + self.replaced, [record])
 

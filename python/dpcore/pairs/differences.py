@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, has_masked, integer, invalid, list_to_floats, mistyped, show
-from ..packages import converts_to_array, has_all, is_tensor
+from ..packages import has_all, has_array_method, is_tensor
 from ..records import Floats, Pair, frozen_array, pair_of
 from ..suggestions import explain_argument_errors
 
@@ -141,7 +141,7 @@ def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
     elif has_all(value, "columns", "iloc"):
         columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
         content = [list(value.columns), np.asarray(value.index), *columns]
-    elif converts_to_array(value):
+    elif has_array_method(value):
         return _digest_array(value, left)
     if content is None:
         return None
@@ -217,7 +217,7 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
     if type(value) is not np.ndarray and (
         isinstance(value, (list, tuple, str, bytes))
         or has_masked(value)
-        or not (isinstance(value, (int, float)) or converts_to_array(value))
+        or not (isinstance(value, (int, float)) or has_array_method(value))
     ):
         return None
     try:
@@ -340,7 +340,7 @@ def _value_to_records(value: Any) -> list[Any] | None:
         return list(value)
     if isinstance(value, (bool, int, float, np.generic)):
         return [value]
-    if not converts_to_array(value):
+    if not has_array_method(value):
         return None
     try:
         array = np.asarray(value)

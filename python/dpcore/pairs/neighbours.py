@@ -422,7 +422,7 @@ class _NormBall(Record):
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
             # Clipping also converts entries to those of the domain, for example to integers.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
-        bases, signs = _list_bases(space), _list_directions_of_change(space.dim)
+        bases, signs = _list_start_vectors(space), _list_directions_of_change(space.dim)
         places = itertools.product(range(len(bases)), range(len(signs)))
         # Combinations that are early in both lists come first.
         for row, column in sorted(places, key=sum):
@@ -592,7 +592,7 @@ def _list_directions_of_change(dim: int) -> list[Floats]:
     return list({signs.tobytes(): signs for signs in directions}.values())
 
 
-def _list_bases(space: Bounded) -> list[Floats]:
+def _list_start_vectors(space: Bounded) -> list[Floats]:
     """List the vectors x from which a search begins: constant vectors, and vectors with two values.
 
     In a vector with two values, the first entry, the last entry or the first half of the entries

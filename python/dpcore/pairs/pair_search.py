@@ -387,10 +387,10 @@ def explore(
     for number, (_, size) in enumerate(rounds):
         merits: list[tuple[Pair, float]] = []
         for pair in pool:
-            if watch.would_exceed_limit(size):
+            if watch.is_evaluation_past_time_limit(size):
                 break
             merits.append((pair, _check_not_nan(evaluate(pair, size))))
-            watch.record_pilot(size)
+            watch.record_evaluation_time(size)
         ranked = sorted(merits, key=lambda merit: -merit[1])
         best_pair = ranked[0][0] if ranked else best_pair
         evaluations += len(merits)
@@ -405,11 +405,11 @@ def explore(
             fresh = plan.propose(best, rng, width - len(best), proposed)
             proposed += fresh
             pool = [*(pair for pair, _ in best), *fresh]
-    changes = _change_and_kind_count(plan.domain, best_pair, compared.values())
+    changes = _change_and_kind_tally(plan.domain, best_pair, compared.values())
     return best_pair, Searched(evaluations, finished, len(rounds), plan.seconds, ended, *changes)
 
 
-def _change_and_kind_count(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
+def _change_and_kind_tally(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
     """Describe the change between the two texts of a pair, and count the evaluated kinds of change.
 
     The two results are empty if the domain has no function `describe_change`.
@@ -431,7 +431,7 @@ class _SearchTimer:
         self._begun = self._last = 0.0 if seconds is None else clock()
         self._each = 0.0
 
-    def would_exceed_limit(self, size: int) -> bool:
+    def is_evaluation_past_time_limit(self, size: int) -> bool:
         """Return True if an evaluation with `size` draws would probably end after the time limit.
 
         The result is False before the first evaluation, and without a limit.
@@ -440,7 +440,7 @@ class _SearchTimer:
             return False
         return self._last - self._begun + size * self._each > self._seconds
 
-    def record_pilot(self, size: int) -> None:
+    def record_evaluation_time(self, size: int) -> None:
         """Record that an evaluation with `size` draws has ended."""
         if self._seconds is not None:
             now = self._clock()

@@ -475,7 +475,7 @@ def _repeat_doubt_and_remark(
     copies = int(np.gcd.reduce(times))
     if copies > 1:
         return f"rows are repeated: each row of {name} occurs {copies} times or more", ""
-    if _variance_p_values(times)[0] < _EVENNESS_P_VALUE:
+    if _low_high_var_p_values(times)[0] < _EVENNESS_P_VALUE:
         often = f"each of {values.size:,} rows of {name} occurs about {times.mean():.3g} times"
         return f"rows are repeated: {often}, more evenly than chance explains", ""
     # Atoms of both sides are excluded: a censored value of one side is rare on the other side.
@@ -501,12 +501,12 @@ def _repeat_doubt_and_remark(
         return "", remark if 1 < copies < len(keys[0]) else ""
     # If a law has separate values that repeat, their probabilities are usually unequal.
     is_filled = np.count_nonzero(many == 1) <= np.count_nonzero(many > 1)
-    if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
+    if is_filled and _low_high_var_p_values(many, near)[1] < _EVENNESS_P_VALUE:
         return "", ""
     return f"rows are repeated: {(times > 1).sum():,} rows of {name} occur more than once", ""
 
 
-def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
+def _low_high_var_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
     """Compute two p-values of the variance of `times`, for a too small and a too large variance.
 
     `times` contains how many times each distinct value occurs. Under the null hypothesis, all

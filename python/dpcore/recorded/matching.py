@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import mistyped, show, tag_error
 from ..files.cells import JSON, MINUS_ZERO, Cells, describe_number_format, spells_twice
-from ..files.columns import Table, add_zone, zone_of
+from ..files.columns import Table, attach_zone, zone_of
 from ..mechanisms.answers import to_object_array
 from ..packages import has_all
 from ..records import Array
@@ -211,7 +211,7 @@ def align_fields_and_units(rows: Array, rows_prime: Array) -> tuple[Array, Array
         places = match_columns(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_time_units(first, every, second, places)
         return _as_structured(first, every), _as_structured(second, places), notes
-    matched, notes = _reorder_keys_with_note(rows, rows_prime)
+    matched, notes = _reorder_keys_as_on_x(rows, rows_prime)
     if notes:
         return rows, matched, notes
     read = _to_datetime64_if_datetimes(rows), _to_datetime64_if_datetimes(rows_prime)
@@ -221,7 +221,7 @@ def align_fields_and_units(rows: Array, rows_prime: Array) -> tuple[Array, Array
     return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
 
 
-def _reorder_keys_with_note(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
+def _reorder_keys_as_on_x(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
     """Return the outputs on x' with the keys of mappings in the order of x, and a note.
 
     The outputs are changed only if all mappings on x have one order of keys, all mappings on x'
@@ -277,7 +277,7 @@ def _to_datetime64_if_datetimes(rows: Array) -> Array:
     plain = [row.astimezone(UTC).replace(tzinfo=None) if zoned else row for row in rows]
     # Timestamps of pandas have nanoseconds.
     times = [row.to_datetime64() if has_all(row, "to_datetime64") else row for row in plain]
-    return add_zone(np.array(times, "M8" if has_all(times[0], "astype") else "M8[us]"), *zones)
+    return attach_zone(np.array(times, "M8" if has_all(times[0], "astype") else "M8[us]"), *zones)
 
 
 def _to_finer_unit(first: Array, second: Array, title: str) -> tuple[Array, Array, tuple[str, ...]]:

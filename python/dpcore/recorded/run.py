@@ -74,7 +74,7 @@ _REPORT_DELTA: Final = 1e-5
 """Delta at which reports of one run state an epsilon, in addition to a claim that is a curve."""
 
 
-def guess_canaries(
+def guess_included_canaries(
     sides: Sides, requested: int | float | tuple[int, int] | None, seed: int
 ) -> tuple[Guesses, str]:
     """Guess from scores which canaries were included in a training run, and count correct guesses.
@@ -451,7 +451,7 @@ def audit_outputs(
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
-        if selects_all_columns(column) or request.is_by_pattern_or_exclusion:
+        if selects_all_columns(column) or request.has_pattern_or_exclusion:
             refuse_clocks(sides, titles)
     stated |= {
         "names": names,
@@ -531,7 +531,7 @@ def _audit_matrix(
 
 
 def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
-    evidence, how = guess_canaries(sides, guesses, stated["seed"])
+    evidence, how = guess_included_canaries(sides, guesses, stated["seed"])
     _store_tangent_epsilon(stated)
     return OutputsAudit(**stated, evidence=evidence, attack=how, doubts=unfair_coin_doubts(sides))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import has_masked, invalid, mistyped, tag_error
 from ..files import columns as frames
-from ..files.cells import Cells, Kind, find_typed_columns, plan_reread
+from ..files.cells import Cells, Kind, columns_of_user_dtypes, plan_reread
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, is_read_from_text_file, read_again, read_table
 from ..files.opened import STDIN
@@ -211,7 +211,7 @@ def _refuse_dtype_of_unread_columns(
     for (table, places, others), request in zip(chosen, requests, strict=True):
         if table is None or not is_read_from_text_file(table):
             continue
-        named = find_typed_columns(table, request, [*lacking])
+        named = columns_of_user_dtypes(table, request, [*lacking])
         for name, place in named.items():
             if place not in (*places, *others):
                 every = table.names or range(len(table.columns))
@@ -219,7 +219,7 @@ def _refuse_dtype_of_unread_columns(
                 raise invalid("dtype", f"of a chosen column of {table.name} ({names})", name)
         lacking = [name for name in lacking if name not in named]
         if lacking and request is requests[-1]:
-            frames.place_of(table, lacking[0], "dtype")
+            frames.find_column_number(table, lacking[0], "dtype")
 
 
 def _match_tables(
@@ -305,7 +305,7 @@ def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -
         # Each additional column, such as a row number, could reveal the side.
         wide = f"where a file has {len(rest)} columns beside the label"
         raise invalid("column", f"given {wide} (a name, or a list of names)", None)
-    places = frames.choose_places(table, request, rest, True)
+    places = frames.choose_output_columns(table, request, rest, True)
     for place, what in others.items():
         if place in places:
             raise invalid("column", f"another one than {what}", request.column)

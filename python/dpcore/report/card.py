@@ -60,7 +60,7 @@ _CARD_CLASS: Final = f"dpcore-{zlib.crc32(_CARD_STYLE.encode()):08x}"
 _VERDICT_CLASSES: Final = {None: "untested", True: "refuted", False: "stands"}
 
 
-def make_html_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> str:
+def format_rows_as_html(name: str, rows: Iterable[Row], refuted: bool | None = None) -> str:
     """Format the rows of a report as one HTML element for a notebook.
 
     Args:
@@ -73,7 +73,7 @@ def make_html_card(name: str, rows: Iterable[Row], refuted: bool | None = None) 
         One HTML element with its own style sheet.
 
     Example:
-        >>> text = make_html_card("a < b", [("verdict", "not refuted")], False)
+        >>> text = format_rows_as_html("a < b", [("verdict", "not refuted")], False)
         >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
         (True, True)
     """

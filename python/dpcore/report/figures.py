@@ -85,7 +85,7 @@ def scale_figure_size(width_factor: float, height_factor: float) -> tuple[float,
     return width_factor * wide, height_factor * high
 
 
-def replace_axes(ax: Any, size: tuple[float, float]) -> Figure:
+def panel_figure(ax: Any, size: tuple[float, float]) -> Figure:
     """Return the figure or subfigure on which a picture of several panels will be drawn.
 
     Args:
@@ -137,7 +137,7 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        return replace_axes(ax, size).subplots()
+        return panel_figure(ax, size).subplots()
     _prevent_second_display(get_root_figure(ax.figure))
     return ax
 
@@ -181,7 +181,7 @@ def background_box(axes: Axes) -> dict[str, Any]:
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
-def hide_outer_spines(axes: Axes) -> None:
+def hide_top_and_right_spines(axes: Axes) -> None:
     """Hide the top line and the right line of the frame of the axes."""
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -254,7 +254,7 @@ def _recolour_artist(artist: Any, new_colour_of: Any) -> None:
 def finish_axes(axes: Axes, title: str) -> Figure:
     """Add a title to axes, hide their top and right frame lines, and return the whole figure."""
     axes.set_title(title, loc="left", fontsize="medium")
-    hide_outer_spines(axes)
+    hide_top_and_right_spines(axes)
     return get_root_figure(axes.figure)
 
 

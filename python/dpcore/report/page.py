@@ -138,7 +138,7 @@ def page_of_table(
     return make_document(subject, head, sections, format_versions())
 
 
-def make_plain_page(
+def make_report_page(
     result: Any,
     name: str,
     kind: str = "Report",
@@ -301,10 +301,10 @@ def _picture_to_svg(result: Any, name: str, size: tuple[float, float], prefix: s
             # The page shows the title above, as text that wraps.
             for side in ("left", "center", "right"):
                 figure.axes[0].set_title("", loc=side)
-        return _figure_to_element(figure, prefix)
+        return _figure_to_svg_element(figure, prefix)
 
 
-def _figure_to_element(figure: Figure, prefix: str) -> str:
+def _figure_to_svg_element(figure: Figure, prefix: str) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     file = io.StringIO()

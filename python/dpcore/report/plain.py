@@ -222,14 +222,14 @@ def encode_input(value: Any) -> Any:
     text.
     """
     try:
-        return _encode_typed(value)
+        return _encode_keeping_types(value)
     except RecursionError:
         return {"repr": repr(value)}
 
 
-def _encode_typed(value: Any) -> Any:
+def _encode_keeping_types(value: Any) -> Any:
     if type(value) in (list, tuple):
-        items = [_encode_typed(item) for item in value]
+        items = [_encode_keeping_types(item) for item in value]
         return items if type(value) is list else {"tuple": items}
     if type(value) is float and not math.isfinite(value):
         return {"float": encode_float(value)}
@@ -361,19 +361,19 @@ def decode_fields(cls: type, value: Mapping[str, Any], kind_key: str) -> dict[st
     return {key: decode_value(item) for key, item in value.items() if key != kind_key}
 
 
-def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str, Any]:
+def result_to_dict(result: PlainResult, numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Return a dict of JSON types with the format and the fields of a result.
 
     Args:
         result: a dataclass.
-        figures: numbers that are computed from the fields. These numbers are stored under the key
+        numbers: numbers that are computed from the fields. These numbers are stored under the key
             "derived" for other programs. When dpcore reads the dict, dpcore checks the fields
             against the verdict, and ignores all other numbers under this key.
     """
     record = {"format": _serialized_name(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:
         record["seed"] = str(record["seed"])
-    derived = {k: v if isinstance(v, dict) else encode_value(v) for k, v in figures.items()}
+    derived = {k: v if isinstance(v, dict) else encode_value(v) for k, v in numbers.items()}
     return {**record, "derived": derived}
 
 
@@ -455,7 +455,7 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
         raise invalid("format", repr(_serialized_name(cls)), record.get("format"))
     try:
         held = [f for f in fields(cls) if f.metadata.get("held", True)]  # type: ignore[arg-type]
-        values = {f.name: _read_field(cls, f, record[f.name]) for f in held}
+        values = {f.name: _decode_and_check_field(cls, f, record[f.name]) for f in held}
         result = cls(**values)
         result._require_consistency()
         _require_stored_verdict_matches_fields(result, record.get("derived"))
@@ -479,7 +479,7 @@ def _require_stored_verdict_matches_fields(result: Any, derived: Any) -> None:
         raise invalid("derived.verdict", f"{words[1]!r}, which the fields give", words[0])
 
 
-def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
+def _decode_and_check_field(cls: type, field: Field[Any], held: Any) -> Any:
     """Return the value of a field from its value in a file.
 
     If the field declares a function `read`, this function checks the value. Otherwise the value

@@ -34,7 +34,7 @@ _MAX_CAPTION_CHARACTERS: Final = 60
 _CURVE_GRID_POINTS = 400
 
 
-def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
+def draw_epsilons(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     """Draw the epsilons of an audit on one axis: certified, estimated, exact and claimed."""
     axes = axes_of(ax, scale_figure_size(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
@@ -112,13 +112,13 @@ def draw_trade_off_upper_band(audit: Audit, ax: Any = None) -> Figure:
     if audit.claimed_epsilon is not None:
         claimed = _compute_claimed_trade_off(audit, errors)
         axes.plot(errors, claimed, color=text_colour(), linestyle="--")
-        _write_claim_at_bend(axes, audit)
+        _write_claim_at_equal_errors(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
     axes.set_aspect("equal")
     return finish_axes(axes, "Trade-off function: at or below the band")
 
 
-def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
+def _write_claim_at_equal_errors(axes: Axes, audit: Audit) -> None:
     """Write the claim next to the point of its trade-off curve with equal errors.
 
     The text is below this point. If the band or an axis is near, the text is moved away, and a line

@@ -17,7 +17,7 @@ from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
 from ..mechanisms.commands import Tool
-from ..mechanisms.declarations import convert_pair, is_native
+from ..mechanisms.declarations import can_core_draw, convert_pair
 from ..packages import get_loaded_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
@@ -84,7 +84,7 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
     """
     inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
     calls = [
-        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in keyword_code_by_range(audit)
+        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in kwargs_by_trial_range(audit)
     ]
     return " + ".join(calls)
 
@@ -117,13 +117,13 @@ def make_script(audit: Audit) -> str:
     lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
     lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
     calls = []
-    for arguments in keyword_code_by_range(audit):
+    for arguments in kwargs_by_trial_range(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
         calls.append(f"dpcore.audit(\n{body})")
     return "\n".join([*lines, f"report = {' + '.join(calls)}"])
 
 
-def keyword_code_by_range(audit: Audit) -> list[list[str]]:
+def kwargs_by_trial_range(audit: Audit) -> list[list[str]]:
     """Return Python code of the keyword arguments with which `dpcore.audit` repeats an audit.
 
     An audit can have counted several separate ranges of trials. The result has one list of
@@ -208,7 +208,7 @@ def mechanism_expression(mechanism: Any) -> str | None:
         >>> mechanism_expression(np.linalg.norm), mechanism_expression(lambda x, size, rng: x)
         ('numpy.linalg.norm', None)
     """
-    if is_native(mechanism):
+    if can_core_draw(mechanism):
         place = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
         return f"{place}.{mechanism!r}"
     if isinstance(mechanism, Tool):

@@ -88,7 +88,7 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         ("Pictures", _make_pictures(audit)),
         ("Report", make_table(rows)),
         ("Counts", "" if audit.counts is None else _make_count_table(audit, audit.counts)),
-        ("How the bound is proved", _make_proof(audit)),
+        ("How the bound is proved", _make_bound_proof(audit)),
         ("Repeat it", script),
         ("How this was made", make_run_provenance_section(audit.provenance)),
         ("Data", embed_visible_and_script_json(audit)),
@@ -173,9 +173,9 @@ def _make_count_table(audit: Audit | OutputsAudit, c: Counts) -> str:
     return f"{event}\n{make_number_table(header, rows)}"
 
 
-def _make_proof(audit: Audit | OutputsAudit) -> str:
+def _make_bound_proof(audit: Audit | OutputsAudit) -> str:
     """Return HTML with the steps that prove the bound, or the reasons why no bound holds."""
-    steps = audit.checks or proof_sentences(audit)
+    steps = audit.checks or bound_proof_sentences(audit)
     shown = "\n".join(f"<li>{escape_text(step)}</li>" for step in steps)
     if audit.checks:
         return f"<p>{_INVALID_SENTENCE}</p>\n<ol>\n{shown}\n</ol>"
@@ -191,7 +191,7 @@ def _make_proof(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def proof_sentences(audit: Audit | OutputsAudit) -> list[str]:
+def bound_proof_sentences(audit: Audit | OutputsAudit) -> list[str]:
     """Return the steps of the proof that the certified bound of an audit holds.
 
     Each step is one sentence. The first step states how the counted event was chosen. For an audit
@@ -223,12 +223,12 @@ def proof_sentences(audit: Audit | OutputsAudit) -> list[str]:
         f"The event E and the side of the numerator, {up}, were chosen {chosen}.",
         f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
         f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
-        *_list_quotient_steps(audit, counts, up, down),
+        *_list_limit_and_log_ratio_steps(audit, counts, up, down),
         *_verdict_sentences(audit),
     ]
 
 
-def _list_quotient_steps(
+def _list_limit_and_log_ratio_steps(
     audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
 ) -> list[str]:
     """Return the steps with the two Clopper-Pearson limits and the logarithm of their ratio.

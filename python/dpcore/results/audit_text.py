@@ -17,7 +17,7 @@ from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.callables import is_user_code
-from ..mechanisms.declarations import convert_pair, get_or_default, is_native
+from ..mechanisms.declarations import can_core_draw, convert_pair, get_or_default
 from ..pairs import distances, patterns
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair
@@ -31,14 +31,14 @@ from .need import (
     certifies_less_than_half,
     claim_times_distance,
     confidence_of_each_bound,
+    counts_with_n_per_side,
     draws_needed,
-    event_counts_and_outputs_per_side,
     is_declared_noise_enough,
     is_event_unable_to_refute_claim,
-    is_loss_above,
+    is_observed_loss_above,
     is_recorded,
     low_noise_draws,
-    trials_needed,
+    trials_to_refute,
 )
 
 if TYPE_CHECKING:
@@ -171,11 +171,11 @@ def describe_next_steps(audit: Audit) -> str:
     if is_event_unable_to_refute_claim(audit):
         sight = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{steps}. {sight}, with any number of trials."
-    trials = trials_needed(audit)
+    trials = trials_to_refute(audit)
     claim = claim_times_distance(audit)
-    if trials is None and not is_loss_above(audit.bound_counts, claim, audit.delta):
-        return _next_step_below_claim(audit, steps)
-    more = _describe_more_trials(audit, trials)
+    if trials is None and not is_observed_loss_above(audit.bound_counts, claim, audit.delta):
+        return _next_step_if_rates_below_claim(audit, steps)
+    more = _describe_trials_to_refute(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
         # An event that never happens on the other side already shows the largest loss.
         return f"{more}."
@@ -210,7 +210,7 @@ def describe_how_to_refute(audit: Audit | OutputsAudit) -> str:
     return f"at least {_comma_or_exponent_text(rows)} {unit} on each side, or {others}."
 
 
-def _next_step_below_claim(audit: Audit, steps: str) -> str:
+def _next_step_if_rates_below_claim(audit: Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event do not exceed the claim.
 
     That is, even if the frequencies were the true probabilities, the event would not refute the
@@ -232,7 +232,7 @@ def _prepend_more_draws_if_few(audit: Audit | OutputsAudit, steps: str, rows: st
     event, so the steps for this attack are returned unchanged.
     """
     planned = low_noise_draws(audit)
-    counts = put_numerator_first(event_counts_and_outputs_per_side(audit), audit.direction)
+    counts = put_numerator_first(counts_with_n_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
     is_vote = audit.attack.lower().startswith("majority")
     if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
@@ -240,7 +240,7 @@ def _prepend_more_draws_if_few(audit: Audit | OutputsAudit, steps: str, rows: st
     return f"more {rows}, which choose another event; or {steps}"
 
 
-def _describe_more_trials(audit: Audit, trials: int | None) -> str:
+def _describe_trials_to_refute(audit: Audit, trials: int | None) -> str:
     """Describe the number of trials that refutes the claim if the frequencies stay the same."""
     if trials is None:
         return _TOO_MANY_TRIALS.format(rows="trials")
@@ -322,7 +322,7 @@ def refutation_advice(audit: OutputsAudit) -> str:
     other = "outputs of another pair, or another attack"
     if certifies_less_than_half(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
-    if rows is None and not is_loss_above(ordered, claim, audit.delta):
+    if rows is None and not is_observed_loss_above(ordered, claim, audit.delta):
         return f"{_prepend_more_draws_if_few(audit, other, 'rows')}. {_TOO_WEAK}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
@@ -379,14 +379,14 @@ def list_report_rows_without_time(audit: Audit) -> list[Row]:
         *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_counts(audit.counts)),
         ("reach", _describe_reach(audit)),
-        *_pooled_assumption_and_count_rows(audit),
+        *_pooled_coordinate_rows(audit),
         ("pair", f"x = {_shorten_value(audit.pair.x)}, x' = {_shorten_value(audit.pair.x_prime)}"),
         ("search", _describe_number_of_searched_pairs(audit)),
         ("budget", _describe_trials_in_time_budget(audit)),
         ("distances", _format_distances(audit.pair)),
         ("encoded", _format_distances(audit.clean)),
         ("neighbours", describe_neighbours(audit)),
-        ("read", _describe_parts_read(audit)),
+        ("read", _describe_number_of_parts_read(audit)),
         ("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'" if has_nan(audit) else ""),
         *_list_last_bits_event_rows(audit),
         ("seed", _describe_seed(audit)),
@@ -397,7 +397,7 @@ def list_report_rows_without_time(audit: Audit) -> list[Row]:
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(
             ("note", entry)
-            for entry in (joint_confidence_text(audit), audit.power, *audit.notes, *audit.checks)
+            for entry in (both_bounds_confidence(audit), audit.power, *audit.notes, *audit.checks)
         ),
     ]
     return [(label, text) for label, text in table if text]
@@ -411,7 +411,7 @@ def has_nan(audit: Audit) -> bool:
 def _describe_exact_or_infinite_loss(audit: Audit) -> str:
     if audit.exact is not None:
         return f"{format_epsilon(audit.exact)} (the loss this attack can see)"
-    is_explained = is_native(audit.mechanism)
+    is_explained = can_core_draw(audit.mechanism)
     reason = explain_infinite_loss(audit.mechanism, audit.pair) if is_explained else None
     return f"infinite loss: {reason}" if reason else ""
 
@@ -419,10 +419,10 @@ def _describe_exact_or_infinite_loss(audit: Audit) -> str:
 def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
     """Format the certified bound with its unit, and `level` (confidence and name) in brackets."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    return f"{format_certified(audit)}{unit} ({level})"
+    return f"{format_certified_bound(audit)}{unit} ({level})"
 
 
-def format_certified(audit: Audit | OutputsAudit) -> str:
+def format_certified_bound(audit: Audit | OutputsAudit) -> str:
     """Return the lower bound on epsilon that an audit certifies, as text.
 
     If the claim has a parameter mu or rho, the text begins with the bound on this parameter.
@@ -444,7 +444,7 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def _describe_parts_read(audit: Audit | OutputsAudit) -> str:
+def _describe_number_of_parts_read(audit: Audit | OutputsAudit) -> str:
     """Describe how many parts of the outputs the attack read; return "" for outputs of one part."""
     return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
@@ -479,7 +479,7 @@ def _describe_trials_in_time_budget(audit: Audit) -> str:
     )
 
 
-def joint_confidence_text(audit: Audit | OutputsAudit) -> str:
+def both_bounds_confidence(audit: Audit | OutputsAudit) -> str:
     """Return a sentence on the probability that two bounds of an audit hold together.
 
     The first bound is the certified bound. The second bound comes from the last bits of the outputs
@@ -518,7 +518,7 @@ def _used_bound_title(bound: Callable[..., float], counts: Counts) -> str:
     return f"{usual}, since {declared.title} ends at {most:,} draws"
 
 
-def _pooled_assumption_and_count_rows(audit: Audit) -> list[Row]:
+def _pooled_coordinate_rows(audit: Audit) -> list[Row]:
     """Return rows on coordinates that are counted separately: the assumption, and the counts.
 
     The list is empty if the event does not count the coordinates of an output separately.
@@ -658,12 +658,12 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
         ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
         ("rows", _describe_stated_row_independence(audit)),
         *(("read from", str(entry)) for entry in audit.files),
-        ("read", _describe_parts_read(audit)),
+        ("read", _describe_number_of_parts_read(audit)),
         *_list_last_bits_event_rows(audit),
         ("seed", f"{audit.seed} ({_describe_role_of_audit_seed(audit)})"),
         ("needed", refutation_advice(audit)),
         ("plan", describe_draws_to_detect_low_noise(audit)),
-        *(("note", note) for note in (joint_confidence_text(audit), *audit.notes)),
+        *(("note", note) for note in (both_bounds_confidence(audit), *audit.notes)),
     ]
     return [(label, text) for label, text in table if text]
 

@@ -17,7 +17,7 @@ from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_refutable_pair
 from ..errors import delta_level, instance, integer, invalid, mistyped
 from ..events import event_of
-from ..mechanisms.declarations import get_or_default, is_native
+from ..mechanisms.declarations import can_core_draw, get_or_default
 from ..records import Counts
 from ..report.rows import Row
 from ..report.shown import name_of, on_one_line
@@ -25,7 +25,7 @@ from ..sampling.driver import draw_again, unite_ranges
 from ..sampling.rows import compare_rates_of_audits
 from ..suggestions import explain_argument_errors
 from . import evidence
-from .audit_figures import draw_bounds, draw_certified_delta_by_epsilon, draw_trade_off_upper_band
+from .audit_figures import draw_certified_delta_by_epsilon, draw_epsilons, draw_trade_off_upper_band
 from .audit_json import derive_audit_numbers
 from .audit_page import make_page
 from .audit_text import list_all_rows
@@ -171,7 +171,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
         bound = 0.0
-        for epsilon in _epsilons_around_claim((self.claimed_epsilon or 0.0) * self.pair.distance):
+        for epsilon in _epsilon_grid_for_claim((self.claimed_epsilon or 0.0) * self.pair.distance):
             if not self._is_bet_won(epsilon, delta, confidence):
                 break
             bound = epsilon
@@ -410,7 +410,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if perfect._refutes():
             return ""
         limits = perfect.epsilon_lower, self.claim, perfect.parameter_lower
-        return evidence.explain_reach(self.reach_size, *limits)
+        return evidence.explain_largest_bound(self.reach_size, *limits)
 
     @property
     def reach_size(self) -> str:
@@ -436,7 +436,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             )
             loss = abs(float(sum(parts)))
         else:
-            loss = evidence.empirical_loss(self.counts)
+            loss = evidence.empirical_epsilon(self.counts)
         return evidence.divide_if_delta_0(loss, self.delta, self.pair.distance)
 
     @property
@@ -447,7 +447,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         without rounding of outputs. If `delta` is 0, the loss is divided by the distance
         `pair.distance` between the inputs.
         """
-        if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
+        if not can_core_draw(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
         loss = exact.vote_loss(self.mechanism, self.pair)
         return loss if loss is None or self.delta else loss / self.pair.distance
@@ -493,7 +493,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Name of the audited mechanism in reports."""
         if isinstance(self.mechanism, str):
             return self.mechanism
-        return repr(self.mechanism) if is_native(self.mechanism) else name_of(self.mechanism)
+        return repr(self.mechanism) if can_core_draw(self.mechanism) else name_of(self.mechanism)
 
     @property
     def trials(self) -> int:
@@ -562,7 +562,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if not isinstance(other, Audit):
             return NotImplemented
-        return _merge_fields(self, other, "fixed")
+        return _merge_two_audits(self, other, "fixed")
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
         """Merge this audit with an audit of different trials of the same run.
@@ -593,7 +593,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if not isinstance(other, Audit):
             raise mistyped("other", "an Audit", other)
         stop = "looked" if instance("looked", looked, bool) else "fixed"
-        return _merge_fields(self, other, stop)
+        return _merge_two_audits(self, other, stop)
 
     def __repr__(self) -> str:
         """Return one line: the name of the mechanism and the result."""
@@ -605,7 +605,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return list_all_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
-        return draw_bounds(self, ax)
+        return draw_epsilons(self, ax)
 
     def _to_page(self) -> str:
         return make_page(self)
@@ -654,7 +654,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return draw_certified_delta_by_epsilon(self, ax)
 
 
-def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
+def _merge_two_audits(first: Audit, second: Audit, stop: str) -> Audit:
     # The two audits have the event of the attack in common.
     first, second = (
         audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
@@ -664,16 +664,16 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine != theirs:
             raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
-    values = _merge_interdependent_fields(first, second, stop)
+    values = _jointly_merged_fields(first, second, stop)
     # Fields that can be kept from one audit only are taken from the one with the earlier trials.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
-        if rule not in (evidence.first_of_equal, evidence.mark_merged):
+        if rule not in (evidence.first_of_equal, evidence.merge_later):
             values[name] = rule(getattr(early, name), getattr(late, name))
     return replace(first, **values).with_winner()
 
 
-def _merge_interdependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
+def _jointly_merged_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
     """Return the fields of a merged audit that depend on several fields of the two audits."""
     if first.slices or second.slices:
         raise invalid("audits", "without early stop, to be added", first.stop)
@@ -725,7 +725,7 @@ def _require_whole_blocks(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def _epsilons_around_claim(claim: float) -> Iterator[float]:
+def _epsilon_grid_for_claim(claim: float) -> Iterator[float]:
     """Yield a fixed grid of epsilons: ten steps up to the claim, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
@@ -766,7 +766,7 @@ def max_refuted_parameter(claim: Claim, epsilon: float, refuted: Callable[[float
     """
     largest = 0.0
     for value in itertools.islice(
-        _epsilons_around_claim(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
+        _epsilon_grid_for_claim(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):

@@ -78,7 +78,7 @@ def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
     return math.log(k / n) - math.log(k_prime / n_prime)
 
 
-def empirical_loss(counts: Counts) -> float:
+def empirical_epsilon(counts: Counts) -> float:
     """Compute the empirical loss, an estimate of epsilon from the counts of an event.
 
     The empirical loss is abs(ln(p/p')). Here p and p' are the frequencies of the event on x and x'.
@@ -117,7 +117,7 @@ def choose_less_repeatable(early: str, late: str) -> str:
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
 
-def explain_reach(size: str, ceiling: float, claim: Any, parameter: float | None) -> str:
+def explain_largest_bound(size: str, ceiling: float, claim: Any, parameter: float | None) -> str:
     """Return a text on the largest epsilon that an audit can certify with its trials.
 
     Args:
@@ -157,7 +157,7 @@ class Spent(Record, word="Spent"):
         errors.integer("outputs", self.outputs, 0)
 
 
-def add_costs(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
+def add_times_and_outputs(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
     """Add the times and the numbers of outputs of two audits, for each step of an audit."""
     spent_by_step: dict[str, Spent] = {}
     for spent in (*early, *late):
@@ -320,7 +320,7 @@ def merge_or_keep_early(early: Finding | None, late: Finding | None) -> Finding 
     return replace(early, counts=early.counts + late.counts)
 
 
-def add_if_same_threshold(early: Scored | None, late: Scored | None) -> Scored | None:
+def add_or_keep_early(early: Scored | None, late: Scored | None) -> Scored | None:
     """Add two audits' counts at several thresholds. If the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
@@ -343,7 +343,7 @@ def first_of_equal(early: Any, late: Any) -> Any:
     return early
 
 
-def mark_merged(early: Any, late: Any) -> Any:
+def merge_later(early: Any, late: Any) -> Any:
     """Mark a field that cannot be merged separately from other fields.
 
     The value in a merged audit depends on several fields of both audits. The function only serves
@@ -365,7 +365,7 @@ def field_rule(read: Reading = return_unchanged, merge: Merging = first_of_equal
             and returns the value of the field.
         merge: function that takes the values of the field in two audits and returns the value in
             the merged audit. Examples are `first_of_equal`, `total`, `larger`, `either` and
-            `mark_merged`.
+            `merge_later`.
 
     Returns:
         The `metadata` argument of `dataclasses.field`.
@@ -379,7 +379,7 @@ def get_merger(field: Field[Any]) -> Merging:
     return merging
 
 
-def reader_from_check(check: Callable[[Any], Any]) -> Reading:
+def make_checking_reader(check: Callable[[Any], Any]) -> Reading:
     """Return a function `(name, value)` that returns the value if `check` raises no error."""
 
     def read(name: str, value: Any) -> Any:
@@ -399,7 +399,7 @@ def none_or(read: Reading) -> Reading:
     return lambda name, value: None if value is None else read(name, value)
 
 
-def word_reader(*options: str) -> Reading:
+def enum_reader(*options: str) -> Reading:
     """Return a function `(name, value)` that returns the value if it is one of `options`."""
     return lambda name, value: errors.choice(name, value, options)
 
@@ -698,18 +698,18 @@ class Evidence(Result):
     pair: Pair = field(metadata=field_rule(type_check_reader(Pair)))
     attack: str = field(metadata=field_rule(type_check_reader(str)))
     event: Any = field(metadata=field_rule())
-    direction: str = field(metadata=field_rule(word_reader(*SIDES)))
+    direction: str = field(metadata=field_rule(enum_reader(*SIDES)))
     counts: Counts = field(metadata=field_rule(type_check_reader(Counts), total))
     claim: float | Claim | None = field(metadata=field_rule(none_or(check_claim_or_epsilon)))
-    delta: float = field(metadata=field_rule(reader_from_check(errors.delta_level)))
-    confidence: float = field(metadata=field_rule(reader_from_check(errors.confidence_level)))
+    delta: float = field(metadata=field_rule(make_checking_reader(errors.delta_level)))
+    confidence: float = field(metadata=field_rule(make_checking_reader(errors.confidence_level)))
     seed: int = field(metadata=field_rule(seed_text_to_int))
     block: int = field(metadata=field_rule(make_integer_reader(1)))
     route: str = field(
-        metadata=field_rule(word_reader("integer", "sampled", "callable", "timed"), larger)
+        metadata=field_rule(enum_reader("integer", "sampled", "callable", "timed"), larger)
     )
-    ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, mark_merged))
-    end: int = field(metadata=field_rule(merge=mark_merged))
+    ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, merge_later))
+    end: int = field(metadata=field_rule(merge=merge_later))
     nan: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
     nan_prime: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
     pilot: int = field(default=0, metadata=field_rule(make_integer_reader(0), larger))
@@ -717,31 +717,31 @@ class Evidence(Result):
     bound: str = field(
         default="clopper_pearson",
         metadata=field_rule(
-            lambda name, value: errors.choice(name, value, tuple(BOUNDS)), mark_merged
+            lambda name, value: errors.choice(name, value, tuple(BOUNDS)), merge_later
         ),
     )
     stop: str = field(
         default="fixed",
-        metadata=field_rule(word_reader("fixed", "refuted", "interrupted", "looked"), mark_merged),
+        metadata=field_rule(enum_reader("fixed", "refuted", "interrupted", "looked"), merge_later),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(), metadata=field_rule(tuple_reader(Counts), mark_merged)
+        default=(), metadata=field_rule(tuple_reader(Counts), merge_later)
     )
     floating_point: Finding | None = field(
         default=None, metadata=field_rule(none_or(type_check_reader(Finding)), merge_or_keep_early)
     )
     floats: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
     curve: Scored | None = field(
-        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), add_if_same_threshold)
+        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), add_or_keep_early)
     )
     slices: tuple[Slice, ...] = field(
-        default=(), metadata=field_rule(tuple_reader(Slice), mark_merged)
+        default=(), metadata=field_rule(tuple_reader(Slice), merge_later)
     )
-    checks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), mark_merged))
-    notes: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), mark_merged))
+    checks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), merge_later))
+    notes: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), merge_later))
     neighbour: str = field(default="", metadata=field_rule(type_check_reader(str)))
     randomness: Randomness = field(
-        default="not known", metadata=field_rule(word_reader(*RANDOMNESS), choose_less_repeatable)
+        default="not known", metadata=field_rule(enum_reader(*RANDOMNESS), choose_less_repeatable)
     )
     runs_on: str = field(default="", metadata=field_rule(type_check_reader(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape))
@@ -774,7 +774,7 @@ class Evidence(Result):
     )
     seconds: float = field(default=0.0, compare=False, metadata=field_rule(read_float, total))
     spent: tuple[Spent, ...] = field(
-        default=(), compare=False, metadata=field_rule(tuple_reader(Spent), add_costs)
+        default=(), compare=False, metadata=field_rule(tuple_reader(Spent), add_times_and_outputs)
     )
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(Provenance), total)

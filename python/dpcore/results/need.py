@@ -64,7 +64,7 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
     Returns:
         The number of trials, rounded up to two digits, or None if too many trials are needed.
     """
-    if not is_loss_above(frequencies, claim, delta):
+    if not is_observed_loss_above(frequencies, claim, delta):
         return None
 
     def enough(trials: int) -> bool:
@@ -82,7 +82,7 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
     return None
 
 
-def is_loss_above(frequencies: Counts, claim: float, delta: float) -> bool:
+def is_observed_loss_above(frequencies: Counts, claim: float, delta: float) -> bool:
     """Return True if the frequencies of an event contradict a claim, without regard to chance.
 
     The frequencies are regarded as the true probabilities of the event on the two inputs. The
@@ -102,7 +102,7 @@ def is_loss_above(frequencies: Counts, claim: float, delta: float) -> bool:
     return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)
 
 
-def trials_needed(audit: Audit) -> int | None:
+def trials_to_refute(audit: Audit) -> int | None:
     """Compute how many trials an audit needs to refute its claim, from its event's frequencies.
 
     Each trial is one output on each of the two inputs. The frequencies are assumed to stay the
@@ -155,7 +155,7 @@ def certifies_less_than_half(audit: Audit | OutputsAudit) -> bool:
     return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
-def event_counts_and_outputs_per_side(audit: Audit | OutputsAudit) -> Counts:
+def counts_with_n_per_side(audit: Audit | OutputsAudit) -> Counts:
     """Return the counts of an audit, with the number of outputs on each input as `n`.
 
     An audit of running times stores the number of calls on both inputs together as `n` and
@@ -179,10 +179,10 @@ def low_noise_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | No
     claim, delta = claim_times_distance(audit), audit.delta
     if not claim:
         return None
-    ordered = put_numerator_first(event_counts_and_outputs_per_side(audit), audit.direction)
+    ordered = put_numerator_first(counts_with_n_per_side(audit), audit.direction)
     true = power.scaled_noise_epsilon(claim, _EXAMPLE_SCALE_FACTOR, delta)
     frequency = _assumed_event_frequency(ordered, true)
-    return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
+    return true, *_event_probability_and_trials(claim, true, frequency, delta, audit.confidence)
 
 
 def _assumed_event_frequency(frequencies: Counts, true_epsilon: float) -> float:
@@ -198,7 +198,7 @@ def _assumed_event_frequency(frequencies: Counts, true_epsilon: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _mass_and_trials(
+def _event_probability_and_trials(
     claim: float, true_epsilon: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
     """Return the probability of an event with loss `true_epsilon`, and a number of trials.
@@ -208,7 +208,7 @@ def _mass_and_trials(
     """
     rates = mass, mass * math.exp(-true_epsilon)
     if delta:
-        rates = power.gaussian_event_rates(claim, true_epsilon, delta, confidence, 0.95)
+        rates = power.best_gaussian_rates(claim, true_epsilon, delta, confidence, 0.95)
     trials = power.trials_for(claim, [rates], delta, confidence, rough=True)
     if trials is None:
         return rates[0], None
@@ -233,7 +233,7 @@ def can_swapped_direction_refute(audit: Audit) -> bool:
     trials.
     """
     other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
-    trials = trials_needed(other)
+    trials = trials_to_refute(other)
     return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
 
 

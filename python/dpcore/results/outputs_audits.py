@@ -18,7 +18,7 @@ from ..events import SIDES
 from ..records import Counts, Pair, PartsRead, Result, SeenOutput
 from ..report.rows import Row
 from ..report.shown import on_one_line
-from .audit_figures import draw_bounds
+from .audit_figures import draw_epsilons
 from .audit_json import derive_outputs_numbers
 from .audit_page import make_page
 from .audit_text import list_outputs_rows
@@ -30,19 +30,19 @@ from .evidence import (
     check_claim_or_epsilon,
     delta_lower_at_zero,
     divide_if_delta_0,
-    empirical_loss,
-    explain_reach,
+    empirical_epsilon,
+    enum_reader,
+    explain_largest_bound,
     field_rule,
     format_verdict,
     log_ratio,
+    make_checking_reader,
     none_or,
     put_numerator_first,
-    reader_from_check,
     require_epsilon,
     seed_text_to_int,
     tuple_reader,
     type_check_reader,
-    word_reader,
 )
 from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses, guesses_needed_for
 from .need import rounded_fewest
@@ -62,7 +62,7 @@ _REVERSED_SCORES_NOTE: Final = (
 )
 
 
-def _read_share(name: str, value: Any) -> Any:
+def _check_probability(name: str, value: Any) -> Any:
     """Return the value if it is a probability, or raise an error."""
     real(name, value, low=0.0, high=1.0)
     return value
@@ -127,12 +127,12 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     """
 
     names: tuple[str, str] = field(metadata=field_rule(tuple_reader(str, 2)))
-    rows: str = field(metadata=field_rule(word_reader(*ROWS)))
+    rows: str = field(metadata=field_rule(enum_reader(*ROWS)))
     evidence: Counts | Guesses = field(metadata=field_rule())
     attack: str = field(metadata=field_rule(type_check_reader(str)))
     claim: float | Claim | None = field(metadata=field_rule(none_or(check_claim_or_epsilon)))
-    delta: float = field(metadata=field_rule(reader_from_check(delta_level)))
-    confidence: float = field(metadata=field_rule(reader_from_check(confidence_level)))
+    delta: float = field(metadata=field_rule(make_checking_reader(delta_level)))
+    confidence: float = field(metadata=field_rule(make_checking_reader(confidence_level)))
     bound: str = field(metadata=field_rule())
     seed: int = field(metadata=field_rule(seed_text_to_int))
     event: Any = field(default=None, metadata=field_rule())
@@ -152,7 +152,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     inside: tuple[SeenOutput, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput))
     )
-    auc: float | None = field(default=None, metadata=field_rule(none_or(_read_share)))
+    auc: float | None = field(default=None, metadata=field_rule(none_or(_check_probability)))
     tangent: float | None = field(default=None, metadata=field_rule(none_or(require_epsilon)))
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(Provenance))
@@ -283,7 +283,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
             return log_ratio(max(wrong, self.evidence.correct), wrong)
-        return divide_if_delta_0(empirical_loss(self.evidence), self.delta, self.pair.distance)
+        return divide_if_delta_0(empirical_epsilon(self.evidence), self.delta, self.pair.distance)
 
     def _with_perfect_evidence(self, first: str = "x") -> OutputsAudit:
         """Return this audit with the strongest possible evidence: all guesses right, for one run.
@@ -304,7 +304,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         perfect = Counts(hits[0], evidence.n, hits[1], evidence.n_prime)
         return replace(self, evidence=perfect, direction=first, doubts=())
 
-    def _copies_with_perfect_evidence(self) -> tuple[OutputsAudit, ...]:
+    def _perfect_copies_by_numerator(self) -> tuple[OutputsAudit, ...]:
         """Return copies of this audit with the strongest evidence, one for each possible numerator.
 
         The numerator is the probability on x or on x'. The two copies differ if the numbers of rows
@@ -322,7 +322,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         the other input. If `delta` is 0, the value is divided by `pair.distance`, like
         `epsilon_lower`.
         """
-        return max(perfect.epsilon_lower for perfect in self._copies_with_perfect_evidence())
+        return max(perfect.epsilon_lower for perfect in self._perfect_copies_by_numerator())
 
     @property
     def parameter_ceiling(self) -> float | None:
@@ -330,7 +330,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
         The value is None if the claim is not a `GDP` or `ZCDP` claim.
         """
-        limits = [perfect.parameter_lower for perfect in self._copies_with_perfect_evidence()]
+        limits = [perfect.parameter_lower for perfect in self._perfect_copies_by_numerator()]
         return max((limit for limit in limits if limit is not None), default=None)
 
     @property
@@ -345,9 +345,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             return ""
         if self.constant:
             return self.constant
-        if any(perfect._refutes() for perfect in self._copies_with_perfect_evidence()):
+        if any(perfect._refutes() for perfect in self._perfect_copies_by_numerator()):
             return ""
-        return explain_reach(self.size, self.ceiling, self.claim, self.parameter_ceiling)
+        return explain_largest_bound(self.size, self.ceiling, self.claim, self.parameter_ceiling)
 
     @property
     def rows_to_reach(self) -> int | None:
@@ -458,7 +458,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return list_outputs_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
-        return draw_bounds(self, ax)
+        return draw_epsilons(self, ax)
 
     def _to_page(self) -> str:
         return make_page(self)

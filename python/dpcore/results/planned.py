@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from ..bounds import clopper_pearson, one_run
-from ..bounds.canaries import guesses_for, guesses_power
+from ..bounds.canaries import guesses_for, one_run_power
 from ..bounds.power import AUTO_FACTOR, certifies
 from ..claims.trade_off import Claim
 from ..errors import count, invalid
@@ -126,7 +126,7 @@ class Plan(Result, word="dpcore.plan/1"):
             assert self.canaries is not None
             canaries = max(size, math.ceil(self.canaries * size / self.guesses))
             settings = self.delta, self.confidence
-            return guesses_power(size, canaries, claim, self.guess_rate, *settings)
+            return one_run_power(size, canaries, claim, self.guess_rate, *settings)
         each = Counter(self.rates)
         level = self.delta, self.confidence
         powers = (

@@ -216,10 +216,10 @@ def pilot_anomalies(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: f
     tables = list(zip(*parts, strict=True))
     # The first two rows exclude most columns.
     firsts = [[table[:1] for table in both] for both in tables]
-    is_constant = all(map(_are_all_rows_equal, tables, [first[:1] * 2 for first in firsts]))
+    is_constant = all(map(_has_only_given_row, tables, [first[:1] * 2 for first in firsts]))
     if is_constant and _has_same_repr_for_all_outputs(sides):
         return PilotFacts(describe_constant_outputs(size, sides[0][0]), True)
-    steady = all(map(_are_all_rows_equal, tables, firsts))
+    steady = all(map(_has_only_given_row, tables, firsts))
     excluded = _is_refuted_by_constants(claim, delta, size)
     notes = _constant_part_lines(sides, pair, excluded)
     if _have_nothing_in_common(sides):
@@ -240,7 +240,7 @@ def describe_constant_outputs(size: int, output: Any) -> str:
     )
 
 
-def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
+def _has_only_given_row(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
     """Return True if all rows of each table are equal to the entry of `rows` for this table."""
     return all(
         table.shape[1:] == row.shape[1:]
@@ -319,7 +319,7 @@ def _iterate_constant_parts(
         )
         for place in columns.tolist():
             parts = [table[:, place : place + 1] for table in tables]
-            if all(_are_all_rows_equal([part], [part[:1]]) for part in parts):
+            if all(_has_only_given_row([part], [part[:1]]) for part in parts):
                 name = f"entry {place}" if tables[0].shape[1] > 1 else "the output"
                 yield name, place, (_show_output(parts[0][0]), _show_output(parts[1][0]))
         return
@@ -329,7 +329,7 @@ def _iterate_constant_parts(
         if other is None:
             continue
         parts = [column.reshape(-1, 1), other.reshape(-1, 1)]
-        if all(_are_all_rows_equal([part], [part[:1]]) for part in parts):
+        if all(_has_only_given_row([part], [part[:1]]) for part in parts):
             yield name or "the output", None, (_show_output(parts[0][0]), _show_output(parts[1][0]))
 
 
@@ -579,7 +579,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
         for name in rows.dtype.names:
             yield f"field {name!r}", rows[name]
     elif rows.dtype == object and rows.ndim == 1:
-        yield from _list_members(rows.tolist())
+        yield from _iterate_common_entries(rows.tolist())
     else:
         flat = rows.reshape(len(rows), -1)
         for place in range(min(_MAX_LISTED_COLUMNS, flat.shape[1])):
@@ -594,7 +594,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
                 yield from _iterate_nth_integers(column.tolist(), f" of {title}" if title else "")
 
 
-def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
+def _iterate_common_entries(items: list[Any]) -> Iterator[tuple[str, Array]]:
     """Yield the values at each index (of lists) or key (of mappings) that all objects have.
 
     Numbers are yielded as an array. Texts are searched for numbers.

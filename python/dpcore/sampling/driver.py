@@ -27,7 +27,7 @@ from ..events import event_of
 from ..events.event import Ballot, Event
 from ..mechanisms.answers import join_outputs, noted_row_types, rows_to_objects
 from ..mechanisms.callables import is_unbatched, torch_threads
-from ..mechanisms.declarations import get_or_default, is_native
+from ..mechanisms.declarations import can_core_draw, get_or_default
 from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from . import replay
@@ -471,7 +471,7 @@ class Source:
         way: str = get_or_default(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
         return way
 
-    def make_task(self, purpose: int, first: int, end: int) -> Task:
+    def make_draw_task(self, purpose: int, first: int, end: int) -> Task:
         """Make a task for a worker: to draw the trials from `first` to `end - 1`.
 
         Args:
@@ -613,7 +613,7 @@ class Source:
         )
         return own, other
 
-    def convert_for_attack(
+    def convert_to_common_type(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Convert the pilot outputs on x and on x' to arrays of the same type, to fit an attack.
@@ -683,7 +683,7 @@ def _cut_shards(
         while start < stop:
             suits = source.pace.shard_trials(left, workers.count, source.block, workers.travels)
             end = min(stop, start // source.block * source.block + suits)
-            yield source.make_task(purpose, start, end)
+            yield source.make_draw_task(purpose, start, end)
             left, start = left - (end - start), end
 
 
@@ -783,8 +783,8 @@ def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]
         raise invalid("audit", requirement, f"one of {audit.name}, which draws its own randomness")
     name = (mechanism, audit.pair, audit.seed, audit.block)
     draws: NativeDraws | CallableDraws
-    draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
-    task = Source(draws, 1, audit.end).make_task(COUNT, start, start + size)
+    draws = NativeDraws(*name) if can_core_draw(mechanism) else CallableDraws(*name, audit.shape)
+    task = Source(draws, 1, audit.end).make_draw_task(COUNT, start, start + size)
     places = list_places(task, audit.block)
     parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
     return join_outputs(parts) if parts else np.empty((0, *audit.shape))

@@ -280,7 +280,7 @@ class _RepeatedRun(NamedTuple):
     rows: int
 
     @property
-    def rows_in_disjoint_pairs(self) -> int:
+    def disjoint_repeated_rows(self) -> int:
         """Number of rows in those pairs of equal blocks that have no block in common.
 
         If a random stream has period 1, all blocks are equal, and a block is part of two pairs.
@@ -330,8 +330,8 @@ class _BlockOrder:
         """
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
-        rows, there = self._find_block_sharing_first_rows(here, mark)
-        self._remember_block(here, mark, whole)
+        rows, there = self._most_shared_rows_and_block(here, mark)
+        self._store_block_hashes(here, mark, whole)
         if there is None:
             if self.block_of and whole is not None:
                 self._extend_runs(here, mark, {})
@@ -344,11 +344,11 @@ class _BlockOrder:
             # Two different distributions do not collide more often: sum p q <= sqrt(sum p^2 sum
             # q^2).
             entropy = (entropies[here[1]] + entropies[place[1]]) / 2.0
-            if is_equality_of_blocks_negligible(entropy, run.rows_in_disjoint_pairs, self._blocks):
+            if is_equality_of_blocks_negligible(entropy, run.disjoint_repeated_rows, self._blocks):
                 return place
         return None
 
-    def _find_block_sharing_first_rows(self, here: Where, mark: Hashes) -> tuple[int, Where | None]:
+    def _most_shared_rows_and_block(self, here: Where, mark: Hashes) -> tuple[int, Where | None]:
         """Return the largest number of first rows that an earlier block shares, and this block."""
         for rows, digest in reversed(mark.digests.items()):
             there = self.places.get(digest)
@@ -356,7 +356,7 @@ class _BlockOrder:
                 return rows, there
         return 0, None
 
-    def _remember_block(self, here: Where, mark: Hashes, whole: bytes | None) -> None:
+    def _store_block_hashes(self, here: Where, mark: Hashes, whole: bytes | None) -> None:
         if whole is not None:
             self.whole[here] = whole
         for digest in mark.digests.values():

@@ -55,7 +55,7 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric, tag_error
 from ..events.event import Batch, move_to_host
-from ..mechanisms.answers import copy_answer, is_opaque, join_outputs
+from ..mechanisms.answers import copy_answer, has_unreadable_contents, join_outputs
 from ..records import Array
 from . import columns
 from .replay import encode_rows
@@ -175,7 +175,7 @@ def _copy_first_row(table: Array) -> Array:
         # A value that cannot be copied is compared with itself.
         with suppress(Exception):
             cls: Any = type(value)
-            row[place] = pickle.dumps(value) if is_opaque(cls) else copy_answer(value)
+            row[place] = pickle.dumps(value) if has_unreadable_contents(cls) else copy_answer(value)
     return row
 
 
@@ -573,7 +573,7 @@ class IndependenceSums:
         return cls(pieces, compare_at_lags(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
-    def of_answers(
+    def of_event_answers(
         cls, outputs: Array | Batch, start: int, number: int, answers: npt.NDArray[np.bool_]
     ) -> IndependenceSums:
         """Compute the sums for the tests of independence from one block, with a known event.

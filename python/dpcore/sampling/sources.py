@@ -40,14 +40,14 @@ from ..mechanisms.answers import (
 from ..mechanisms.callables import (
     Repeated,
     call_tensor_mechanism,
-    explain_failures,
     is_unbatched,
     make_generator,
     makes_tensors,
+    note_failing_input,
     rows_of_one_call,
     torch_threads,
 )
-from ..mechanisms.declarations import convert_pair, is_native
+from ..mechanisms.declarations import can_core_draw, convert_pair
 from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
@@ -317,17 +317,17 @@ class CallableDraws:
             side: 0 for x, 1 for x'.
             place: the block and the requested outputs.
         """
-        with self._explain_failures(purpose, place):
-            outputs: npt.NDArray[Any] = self._draw_side(rows_of_one_call, purpose, side, place)
+        with self._note_failing_input(purpose, place):
+            outputs: npt.NDArray[Any] = self._draw_outputs(rows_of_one_call, purpose, side, place)
         return outputs
 
-    def _explain_failures(self, purpose: int, place: Place) -> AbstractContextManager[None]:
+    def _note_failing_input(self, purpose: int, place: Place) -> AbstractContextManager[None]:
         def make_rng(side: int, number: int) -> Generator:
             more = (_FAILURES_STREAM, number) if number else ()
             return make_generator(self.seed, purpose, side, place.number, *more)
 
         inputs = self.pair.x, self.pair.x_prime
-        return explain_failures(self.mechanism, inputs, place.size, make_rng)
+        return note_failing_input(self.mechanism, inputs, place.size, make_rng)
 
     def count_calls(self, size: int) -> int:
         """Return the number of calls that draw a block of `size` outputs on x (or on x')."""
@@ -350,10 +350,10 @@ class CallableDraws:
             held: True to leave output tensors on their device, False to copy these tensors to the
                 CPU.
         """
-        with self._explain_failures(purpose, place):
-            yield from self._iterate_sides(purpose, place, held)
+        with self._note_failing_input(purpose, place):
+            yield from self._iterate_side_outputs(purpose, place, held)
 
-    def _iterate_sides(
+    def _iterate_side_outputs(
         self, purpose: int, place: Place, held: bool
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Batch]]:
         mechanism, pieces = self.mechanism, self.count_calls(place.size)
@@ -367,7 +367,7 @@ class CallableDraws:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
             call = call_tensor_mechanism if held and makes_tensors(mechanism) else rows_of_one_call
             for side in _draw_orders(rng, 2)[place.number % 2]:
-                yield side, self._draw_side(call, purpose, side, place)
+                yield side, self._draw_outputs(call, purpose, side, place)
 
     def _sides_by_turns(self, purpose: int, place: Place) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, for a function with one output per call.
@@ -403,7 +403,7 @@ class CallableDraws:
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
-    def _draw_side(self, called: Any, purpose: int, side: int, place: Place) -> Any:
+    def _draw_outputs(self, called: Any, purpose: int, side: int, place: Place) -> Any:
         x = self.pair.x_prime if side else self.pair.x
         stream = purpose, side, place.number
         rng = make_generator(self.seed, *stream)
@@ -491,7 +491,7 @@ class TimeLog:
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
         self.bar.advance(outputs)
 
-    def record_call(self, outputs: int, seconds: float) -> None:
+    def record_call_duration(self, outputs: int, seconds: float) -> None:
         """Record the number of outputs and the duration of one call of the mechanism."""
         self.add_outputs(outputs)
         self.calls += 1
@@ -664,6 +664,6 @@ def sample(
         >>> bool((double == 2 * dpcore.sample(dpcore.Laplace(1.0), [0.0], 3, rng=1)).all())
         True
     """
-    if not is_native(mech):
+    if not can_core_draw(mech):
         raise mistyped("mech", "a native mechanism (call any other one itself)", mech)
     return fill_outputs(mech, x, size, rng, out, dtype, threads)

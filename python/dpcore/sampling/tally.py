@@ -212,7 +212,7 @@ class TallyRows:
         """
         number = since // self.block
         if event_answers.answers is not None:
-            return IndependenceSums.of_answers(outputs, since, number, event_answers.answers)
+            return IndependenceSums.of_event_answers(outputs, since, number, event_answers.answers)
 
         def hits(first: int, end: int) -> int:
             return event.seen(outputs[first:end], self.name).hits[0]

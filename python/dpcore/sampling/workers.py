@@ -224,7 +224,7 @@ class Processes(Threads):
             key = parts[0][0]
             if key not in _own_introductions:
                 _own_introductions.clear()
-                _own_introductions[key] = _describe_worker(draws, self._introduce)
+                _own_introductions[key] = _worker_versions(draws, self._introduce)
             self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
         sent = [(key, held if whole or key not in large else None) for key, held in parts]
@@ -410,7 +410,7 @@ def _run_task_if_parts_known(
     while len(_loaded_parts) > _MAX_KNOWN_PARTS:
         _loaded_parts.popitem(last=False)
     draws, work = parts_done
-    introduction = _describe_worker(draws, introduce) if is_new and introduce is not None else None
+    introduction = _worker_versions(draws, introduce) if is_new and introduce is not None else None
     return Answer(worker, introduction, function(draws, work, task))
 
 
@@ -455,7 +455,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _describe_worker(draws: Any, hash_outputs: Callable[[Any], str]) -> Introduction:
+def _worker_versions(draws: Any, hash_outputs: Callable[[Any], str]) -> Introduction:
     from importlib.metadata import version
 
     versions = f"dpcore {version('dpcore')}", f"numpy {np.__version__}"
@@ -521,7 +521,7 @@ def count_workers(executor: Any, threads: int | None) -> int:
     return most if isinstance(most, int) and most > 0 else threads_of(threads)
 
 
-def _process_thread_ids() -> tuple[str, int, int]:
+def _process_uuid_pid_thread_id() -> tuple[str, int, int]:
     return _PROCESS_ID, os.getpid(), threading.get_ident()
 
 
@@ -535,10 +535,10 @@ def find_where_tasks_run(executor: Any) -> str:
         ValueError: if the executor was shut down and accepts no tasks.
     """
     try:
-        process, pid, thread = executor.submit(_process_thread_ids).result()
+        process, pid, thread = executor.submit(_process_uuid_pid_thread_id).result()
     except RuntimeError as error:
         raise invalid("executor", "one that still takes tasks", f"{executor!r} ({error})") from None
-    mine = _process_thread_ids()
+    mine = _process_uuid_pid_thread_id()
     if (process, pid) != mine[:2]:
         place = "processes"
     else:

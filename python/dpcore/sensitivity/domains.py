@@ -97,7 +97,7 @@ def normalise_rows(rows: Floats, norm: str) -> Floats:
     return np.asarray(parts / norms_of_rows(parts, norm)[:, np.newaxis])
 
 
-def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
+def clip_row_norms(rows: Floats, norm: str, radius: float) -> Floats:
     """Clip each row of a matrix: multiply the row by min(1, radius / norm of the row).
 
     The norm of a result is never above the radius, even after rounding. A second call therefore
@@ -324,7 +324,7 @@ class Ball(Members, word="Ball"):
         return max((norm_of_vector(x, self.norm) - self.radius) / self.radius, 0.0)
 
     def _clip_to_member(self, x: Floats) -> Floats:
-        return np.asarray(shrink_rows(x[np.newaxis], self.norm, self.radius)[0])
+        return np.asarray(clip_row_norms(x[np.newaxis], self.norm, self.radius)[0])
 
 
 @explain_argument_errors
@@ -600,7 +600,7 @@ class Clip(CheckedRecord, word="Clip"):
             TypeError: if x does not hold real numbers.
             ValueError: if x has another shape, or an entry is not finite.
         """
-        return shrink_rows(check_rows(x), self.norm, self.radius).reshape(np.shape(x))
+        return clip_row_norms(check_rows(x), self.norm, self.radius).reshape(np.shape(x))
 
     def range(self, dim: int) -> Ball:
         """Return the set of possible results of this clipping, for vectors with `dim` entries.

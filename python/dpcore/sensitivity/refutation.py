@@ -265,22 +265,22 @@ def _run_search(
 ) -> None:
     if "witness" in chosen:
         with probe.limit_calls("the domain's witness", 1.0):
-            search.try_pairs(probe, _closed_form_sensitivity_pairs(space, f, probe.norm))
+            search.evaluate_pairs(probe, _closed_form_sensitivity_pairs(space, f, probe.norm))
     if "extremes" in chosen:
         with probe.limit_calls("extreme members", 0.15):
-            search.try_extremes(probe, space, rng)
+            search.compare_extreme_inputs(probe, space, rng)
     if "random" in chosen or probe.best is None:
         with probe.limit_calls("random pairs", 0.15 if probe.best else 0.5):
-            search.try_random(probe, space, rng)
+            search.compare_random_inputs(probe, space, rng)
     if "ascent" in chosen:
         with probe.limit_calls("coordinate ascent", 0.4):
             search.climb_coordinates(probe, space, rng, _get_best_pair(probe, space))
     if "torch" in chosen and isinstance(probe.f, search.ModuleCalls) and space.can_move:
         with probe.limit_calls("gradient ascent", 0.5):
-            search.try_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
+            search.widen_gap_by_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
     if "scipy" in chosen and space.can_move:
         with probe.limit_calls("scipy", 0.7):
-            search.try_scipy(probe, space, rng, _get_best_pair(probe, space))
+            search.widen_gap_by_scipy(probe, space, rng, _get_best_pair(probe, space))
     if "ascent" in chosen:
         with probe.limit_calls("coordinate ascent", 1.0):
             for start in [_get_best_pair(probe, space), *space.draw_pairs(rng, _ASCENT_RESTARTS)]:

@@ -202,7 +202,7 @@ class Probe:
         """Compute norm(f(x) - f(x')) again, from two new calls of f and with exact sums."""
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
-            raise self._make_inconstant_error(
+            raise self._make_nondeterminism_error(
                 "an output and an exception from two calls on one input"
             )
         gap = distance(Pair(value, value_prime), self.norm)
@@ -210,10 +210,10 @@ class Probe:
         # An infinite distance cannot be compared; two finite outputs can be infinitely far apart.
         if np.isfinite(gap) and abs(gap - expected) > _BATCH_TOLERANCE * size:
             outcome = f"distances {expected:g} and {gap:g} from two calls on one pair"
-            raise self._make_inconstant_error(outcome)
+            raise self._make_nondeterminism_error(outcome)
         return gap
 
-    def _make_inconstant_error(self, outcome: str) -> ValueError:
+    def _make_nondeterminism_error(self, outcome: str) -> ValueError:
         requirement = "a function of its input alone, without noise or memory"
         return ValueError(f"f ({self.name}) must be {requirement}, got {outcome}")
 
@@ -240,7 +240,7 @@ class Probe:
         if rows.ndim == 0 or len(rows) != len(inputs):
             shapes = f"({len(inputs)}, ...) for inputs of shape {batch.shape}"
             raise invalid(f"output of f ({self.name})", f"of shape {shapes}", rows.shape)
-        return [self._check_output(row, x) for row, x in zip(rows, inputs, strict=True)]
+        return [self._check_and_flatten_output(row, x) for row, x in zip(rows, inputs, strict=True)]
 
     def _call_on_batch_of_one(self, x: Any) -> Floats | None:
         self.evaluations -= 1
@@ -251,7 +251,7 @@ class Probe:
             answer = self.f(x.copy() if isinstance(x, np.ndarray) else x)
         except self.catch:
             return None
-        return self._check_output(self._output_to_array(answer), x)
+        return self._check_and_flatten_output(self._output_to_array(answer), x)
 
     def _output_to_array(self, answer: Any) -> npt.NDArray[Any]:
         if is_tensor(answer):
@@ -264,7 +264,7 @@ class Probe:
             raise mistyped(f"output of f ({self.name})", "a number or an array of them", answer)
         return value.astype(np.float64)
 
-    def _check_output(self, value: npt.NDArray[Any], x: Any) -> Floats:
+    def _check_and_flatten_output(self, value: npt.NDArray[Any], x: Any) -> Floats:
         if self._shape is None:
             self._shape = value.shape
         if value.shape != self._shape:
@@ -392,11 +392,11 @@ class Pairs:
 
         The estimates come from random and extreme inputs. A width of 0 is replaced by 1.
         """
-        rows = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.far_inputs(rng, 16)])
+        rows = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.edge_inputs(rng, 16)])
         low, high = (end(rows, axis=0).astype(np.float64) for end in (np.min, np.max))
         return low, np.where(high > low, high - low, 1.0)
 
-    def far_inputs(self, rng: np.random.Generator, most: int) -> list[Any]:
+    def edge_inputs(self, rng: np.random.Generator, most: int) -> list[Any]:
         """Return at most `most` extreme inputs: far points, clipped to the set of inputs."""
         if self._clip is None:
             return []
@@ -435,7 +435,7 @@ class Pairs:
         """Return datasets that repeat one record: the lowest, the highest, or another record."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
-            high, low = self.far_inputs(rng, 2)
+            high, low = self.edge_inputs(rng, 2)
             return [] if np.array_equal(low, high) else [low, high]
         example = self.domain.draw(rng)
         if not isinstance(example, (list, tuple, np.ndarray)):
@@ -477,7 +477,7 @@ def _concatenate_records(first: Any, second: Any) -> Any:
     return np.concatenate([first, second]) if isinstance(first, np.ndarray) else first + second
 
 
-def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
+def evaluate_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
     """Evaluate f on the given pairs, until the calls for this part of the search are used.
 
     The object `probe` calls f and stores the best pair.
@@ -487,7 +487,7 @@ def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
         probe.distances(pairs[first : first + step])
 
 
-def try_extremes(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
+def compare_extreme_inputs(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     """Compare the results of f on extreme inputs.
 
     If any two inputs are neighbours, all extreme inputs are compared with each other. Otherwise
@@ -502,7 +502,7 @@ def try_extremes(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
                 _bisect_walk(probe, space, *walk)
         return
     most = min(_MAX_COMPARED_MEMBERS, probe.calls_left - probe.calls_left // 3)
-    points = space.far_inputs(rng, most) if probe.calls_left > 1 else []
+    points = space.edge_inputs(rng, most) if probe.calls_left > 1 else []
     each = min(_MAX_COMPARED_MEMBERS, probe.calls_left - len(points)) // max(1, len(walks))
     for steps, point in walks:
         members = map(point, np.linspace(0, steps, min(each, steps + 1)).astype(int).tolist())
@@ -532,7 +532,7 @@ def _bisect_walk(probe: Probe, space: Pairs, steps: int, point: Callable[[int], 
             probe.distances([(points[1], points[2])])
 
 
-def try_random(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
+def compare_random_inputs(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     """Compare the results of f on random inputs.
 
     If any two inputs are neighbours, all these inputs are compared with each other. Otherwise
@@ -540,7 +540,7 @@ def try_random(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     """
     most = max(2, min(_MAX_COMPARED_MEMBERS, probe.calls_left))
     if not space.is_any_pair_allowed:
-        return try_pairs(probe, space.draw_pairs(rng, max(1, most // 2)))
+        return evaluate_pairs(probe, space.draw_pairs(rng, max(1, most // 2)))
     points = [space.domain.draw(rng) for _ in range(most)]
     if space.can_move:
         # The largest change of f may be near the middle of the domain, where few draws in high
@@ -586,11 +586,11 @@ def _climb_round(
             for side, place in places
             for sign in (1.0, -1.0)
         ]
-        here, value = _choose_best_moves(probe, space, here, value, moves)
+        here, value = _pair_after_best_moves(probe, space, here, value, moves)
     return here, value
 
 
-def _choose_best_moves(
+def _pair_after_best_moves(
     probe: Probe, space: Pairs, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
     """Return the pair after the best change, or after all changes that increase the distance."""
@@ -688,7 +688,7 @@ class _Objective:
         return slope
 
 
-def try_scipy(probe: Probe, space: Pairs, rng: np.random.Generator, start: Inputs) -> None:
+def widen_gap_by_scipy(probe: Probe, space: Pairs, rng: np.random.Generator, start: Inputs) -> None:
     """Maximise norm(f(x) - f(x')) by L-BFGS-B of scipy, from `start` and from random pairs.
 
     If inputs have few coordinates, differential evolution and Powell's method are used too. The
@@ -717,7 +717,7 @@ def try_scipy(probe: Probe, space: Pairs, rng: np.random.Generator, start: Input
             minimize(objective, begins[0], method="Powell", bounds=bounds)
 
 
-def try_torch(
+def widen_gap_by_torch(
     probe: Probe, space: Pairs, rng: np.random.Generator, module: ModuleCalls, start: Inputs
 ) -> None:
     """Maximise norm(f(x) - f(x')) by gradient ascent, from `start` and from random pairs.
@@ -726,10 +726,10 @@ def try_torch(
     """
     width = space.estimate_lows_and_widths(rng)[1]
     for here in [start, *space.draw_pairs(rng, _RANDOM_STARTS)]:
-        _ascend_gradient(probe, space, module, here, width)
+        _ascend_gap_gradient(probe, space, module, here, width)
 
 
-def _ascend_gradient(
+def _ascend_gap_gradient(
     probe: Probe, space: Pairs, module: ModuleCalls, here: Inputs, width: Floats
 ) -> None:
     value, step = float(probe.distances([here])[0]), _FIRST_GRADIENT_STEP

@@ -269,7 +269,7 @@ def check_one_sided_noise(sample: Sample) -> CheckOutcome:
     return CheckOutcome(bad, "noise on both sides of the clean vector", p, coordinates=count)
 
 
-def check_off_centre(sample: Sample) -> CheckOutcome:
+def check_nonzero_noise_median(sample: Sample) -> CheckOutcome:
     """Check whether the median of the noise is not 0.
 
     The fault is that noise above 0 and noise below 0 are not equally frequent.
@@ -420,7 +420,7 @@ def _is_discrete(sample: Sample) -> bool:
     return bool(mixed.mean() < 0.5)
 
 
-def check_noise_is_unbounded(sample: Sample) -> CheckOutcome:
+def check_bounded_noise(sample: Sample) -> CheckOutcome:
     """Check whether the noise has a largest absolute value, with many draws near this value."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.half_iqr[sample.varying]
     size = noise.max(axis=1)
@@ -562,12 +562,12 @@ def check_repeats_between_calls(sample: Sample) -> CheckOutcome:
     return CheckOutcome(bad, good, p, equal=equal, known=repeated)
 
 
-def check_rank(sample: Sample) -> CheckOutcome:
+def check_low_rank_noise(sample: Sample) -> CheckOutcome:
     """Check whether the noise spans fewer dimensions than it has coordinates.
 
     An example is one draw of noise that is added to all coordinates.
     """
-    columns = _choose_columns(sample)
+    columns = _pick_noisy_columns(sample)
     d = len(columns)
     rank = _noise_rank(sample, columns)
     evidence: dict[str, Any] = {"rank": rank, "dim": d}
@@ -585,7 +585,7 @@ def check_rank(sample: Sample) -> CheckOutcome:
     return CheckOutcome(text, flagged=True, **evidence)
 
 
-def _choose_columns(sample: Sample) -> npt.NDArray[np.intp]:
+def _pick_noisy_columns(sample: Sample) -> npt.NDArray[np.intp]:
     """Return the coordinates with noise, or a random subset if there are too many of them."""
     most = min(_MAX_COMPARED_COLUMNS, len(sample.first) // 2)
     if sample.varying.size <= most:
@@ -646,7 +646,7 @@ def check_size_correlation(sample: Sample) -> CheckOutcome:
 
 
 def _check_correlations(sample: Sample, columns: Floats, subject: str, meant: str) -> CheckOutcome:
-    p, strongest, rms, pairs = correlation_test(columns[:, _choose_columns(sample)], sample.rng)
+    p, strongest, rms, pairs = correlation_test(columns[:, _pick_noisy_columns(sample)], sample.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
@@ -751,16 +751,16 @@ _FINDERS: dict[str, tuple[Any, ...]] = {
     "no_noise": (check_coordinates_without_noise,),
     "shared_rows": (check_repeats_within_call,),
     "shared_calls": (check_repeats_between_calls,),
-    "rank": (check_rank, _COLUMNS),
+    "rank": (check_low_rank_noise, _COLUMNS),
     "correlation": (check_correlation, _COLUMNS),
     "shared_size": (check_size_correlation, _COLUMNS),
     "one_sided": (check_one_sided_noise, _CLEAN, _NOISE),
     "atom": (check_atom, _CLEAN, _NOISE),
-    "off_centre": (check_off_centre, _CLEAN, _NOISE),
+    "off_centre": (check_nonzero_noise_median, _CLEAN, _NOISE),
     "scale": (check_scale_depends_on_input, _NOISE),
     "column_scale": (check_column_with_little_noise, _COLUMNS),
     "grid": (check_repeated_large_noise, _NOISE, _CONTINUOUS),
-    "range": (check_noise_is_unbounded, _NOISE, _CONTINUOUS),
+    "range": (check_bounded_noise, _NOISE, _CONTINUOUS),
     "modes": (check_train_and_eval,),
 }
 """Function of each check, and its requirements."""

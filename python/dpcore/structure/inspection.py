@@ -143,7 +143,7 @@ def fork_reuse(
     point = _input_or_default(layer.mechanism, x)
     if not has_all(os, "fork"):
         raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
-    draw = _drop_reseeding(layer.mechanism)
+    draw = _make_draw_without_seeding(layer.mechanism)
     _outputs_to_float_rows(layer, draw(point, draws, _make_generator(layer, 0)))
     answers = _draw_parent_first(layer, draw, point, draws, children, timeout)
     outputs = [_outputs_to_float_rows(layer, answer) for answer in answers]
@@ -162,7 +162,7 @@ def _make_generator(layer: Layer, process: int) -> np.random.Generator:
     return np.random.default_rng([layer.seed, process])
 
 
-def _drop_reseeding(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
+def _make_draw_without_seeding(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
     """Return the mechanism without the code that seeds the global generators in each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
@@ -292,7 +292,7 @@ def _check_forked_noise(outputs: list[Floats], seed: int) -> CheckOutcome:
     return CheckOutcome(bad, good, p, seed=seed)
 
 
-def recentre_sample(layer: Layer, x: Any, sample: Sample) -> Sample:
+def find_noise_centre(layer: Layer, x: Any, sample: Sample) -> Sample:
     """Choose the vector (the centre) to subtract from outputs in checks of large noise values.
 
     The mechanism may change the input before it adds noise, for example by a clip. The input is
@@ -311,10 +311,10 @@ def recentre_sample(layer: Layer, x: Any, sample: Sample) -> Sample:
     """
     if sample.clean is None or _may_centre_entries_be_medians(sample.first, sample.clean).all():
         return sample
-    return _draw_at_zero_x(layer, x, sample) or _set_centre_to_clipped(sample) or sample
+    return _draw_at_zero_if_centred(layer, x, sample) or _set_centre_to_clipped_x(sample) or sample
 
 
-def _draw_at_zero_x(layer: Layer, x: Any, sample: Sample) -> Sample | None:
+def _draw_at_zero_if_centred(layer: Layer, x: Any, sample: Sample) -> Sample | None:
     """Return outputs at the input 0, or None if 0 does not fit as their median.
 
     The result is also None if other coordinates have noise than at x.
@@ -332,7 +332,7 @@ def _draw_at_zero_x(layer: Layer, x: Any, sample: Sample) -> Sample | None:
     return home if np.array_equal(home.varying, sample.varying) else None
 
 
-def _set_centre_to_clipped(sample: Sample) -> Sample | None:
+def _set_centre_to_clipped_x(sample: Sample) -> Sample | None:
     """Replace the centre by the input clipped to an interval, if this fits the outputs.
 
     An entry of the input that is not the median of its outputs is replaced by an end of the
@@ -486,7 +486,7 @@ def inspect(
         tails = {"grid", "range"}
         tail = sample
         if layer.guessed and not tails <= set(skip):
-            tail = recentre_sample(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
+            tail = find_noise_centre(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
         names = [name for name in CHECKS if name not in skip]
         # The number of checks does not depend on the outputs: a check without a result still
         # counts.

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import check_mechanism, make_generator, rows_of_one_call
-from ..mechanisms.declarations import is_native
-from ..mechanisms.native import Native, law_of
+from ..mechanisms.declarations import can_core_draw
+from ..mechanisms.native import Native, facts_about_noise
 from ..packages import has_all, is_tensor
 from ..records import Floats
 from ..report.shown import name_of
@@ -272,13 +272,13 @@ class Layer:
 
     def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
         """Find the adapter of the mechanism."""
-        adapted = mechanism if is_native(mechanism) else adapt(mechanism)
+        adapted = mechanism if can_core_draw(mechanism) else adapt(mechanism)
         requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
         self.mechanism = check_mechanism(mechanism if adapted is None else adapted, requirement)
-        self.name = repr(mechanism) if is_native(mechanism) else name_of(self.mechanism)
+        self.name = repr(mechanism) if can_core_draw(mechanism) else name_of(self.mechanism)
         self.seed = seed
         self._clean = clean
-        self.guessed = clean is None and not is_native(mechanism)
+        self.guessed = clean is None and not can_core_draw(mechanism)
         self._calls, self._kind = 0, np.dtype(np.float64)
         self._shape: tuple[int, ...] | None = None
 
@@ -343,13 +343,13 @@ class Layer:
 
 def _noiseless_output(mechanism: Any, x: Any) -> Any:
     """Return the vector to which a native mechanism adds its noise. For others, return x."""
-    if not isinstance(mechanism, Native) or not is_native(mechanism):
+    if not isinstance(mechanism, Native) or not can_core_draw(mechanism):
         return x
     from .. import _core
 
     point = as_finite_array("x", x).astype(np.float64)
     steps = mechanism.steps(point.size)
-    if law_of(steps.noise).blind:
+    if facts_about_noise(steps.noise).blind:
         return []
     held = point if steps.clip is None else _core.clip(point, steps.clip.norm, steps.clip.radius)
     return held * steps.factor

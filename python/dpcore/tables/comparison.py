@@ -110,7 +110,7 @@ class Neighbours:
         return is_pair
 
 
-def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
+def convert_to_row_neighbours(neighbour: Any, inputs: int) -> Neighbours:
     """Convert a user's neighbour relation to a `Neighbours` object for a table of `inputs` rows.
 
     Raises:
@@ -122,7 +122,7 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
     first = neighbour[0] if isinstance(neighbour, tuple) and neighbour else neighbour
     is_norm = isinstance(first, str) and first in NORM_BALLS
     if is_norm or has_all(neighbour, "holds") or isinstance(neighbour, type):
-        return _neighbours_from_relation(neighbour)
+        return _neighbours_by_row_numbers(neighbour)
     mask = numeric("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
     if mask.dtype.kind == "b":
         return _neighbours_from_mask(mask, inputs)
@@ -171,7 +171,7 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
     return Neighbours(f"{len(both) // 2:,} pairs of rows", among)
 
 
-def _neighbours_from_relation(pair_relation: Any) -> Neighbours:
+def _neighbours_by_row_numbers(pair_relation: Any) -> Neighbours:
     """Convert a relation of `dpcore.pairs` to a relation on row numbers.
 
     Each row number counts as an input with one entry.
@@ -309,7 +309,7 @@ class Table:
             if table.dtype == object and table.ndim != 2:
                 raise mistyped("table", "a matrix of real numbers", table)
         self._entries = table.tocsr() if self.sparse else table
-        self.inputs, self.outputs = self._read_shape()
+        self.inputs, self.outputs = self._check_table_shape()
         self.exact: ExactRows | None = None
         if type(table) is np.ndarray and table.dtype == object:
             self.exact = ExactRows(table)
@@ -320,7 +320,7 @@ class Table:
         self.tiny = False
         self._checked = np.zeros(self.inputs, dtype=bool)
         self._kept: Floats | None = None
-        self._distances = self._read_distances(distances)
+        self._distances = self._check_distance_matrix(distances)
 
     @property
     def has_all_row_logarithms_in_memory(self) -> bool:
@@ -339,7 +339,7 @@ class Table:
         """True if this table has distances between inputs, by which privacy losses are divided."""
         return bool(self._distances is not None or get_or_default(self.owner, "distance_rows"))
 
-    def claim_float_spacing(self, claim: float | None) -> float:
+    def ulp_of_claimed_loss(self, claim: float | None) -> float:
         """Return the rounding error of `claim * (largest distance)`: one unit in the last place."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
@@ -347,8 +347,8 @@ class Table:
     def log_rows(self, start: int, stop: int) -> Floats:
         """Return the natural logarithms in rows `start` to `stop - 1` of this table."""
         if self._kept is None and self.inputs * self.outputs <= _MAX_CACHED_ENTRIES:
-            self._kept = self._logarithms(0, self.inputs)
-        return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
+            self._kept = self._compute_log_rows(0, self.inputs)
+        return self._compute_log_rows(start, stop) if self._kept is None else self._kept[start:stop]
 
     def rows(self, start: int, stop: int) -> Floats:
         """Return the probabilities in rows `start` to `stop - 1` of this table (a matrix)."""
@@ -367,7 +367,7 @@ class Table:
             return None
         rows = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
         _require_shape("distance_rows", rows, (stop - start, self.inputs))
-        _check_distances(rows, start)
+        _refuse_negative_or_infinite(rows, start)
         square = rows[:, start:stop]
         _check_symmetry(square, square.T, (start, start))
         return rows.astype(np.float64, copy=False)
@@ -391,14 +391,14 @@ class Table:
             raise invalid("outputs of loss_rows", f"whole numbers of shape {shape}", outputs)
         return losses.astype(np.float64, copy=False), outputs
 
-    def _read_shape(self) -> tuple[int, int]:
+    def _check_table_shape(self) -> tuple[int, int]:
         shape = tuple(self._entries.shape) if has_all(self._entries, "shape") else ()
         if len(shape) != 2 or shape[0] < 2 or shape[1] < 1:
             requirement = "a matrix of at least two rows (inputs) and one column (outputs)"
             raise invalid("table", requirement, shape)
         return int(shape[0]), int(shape[1])
 
-    def _read_distances(self, distances: Any) -> npt.NDArray[Any] | None:
+    def _check_distance_matrix(self, distances: Any) -> npt.NDArray[Any] | None:
         if distances is None:
             return None
         matrix = numeric("distances", "a matrix of real numbers", distances)
@@ -407,11 +407,11 @@ class Table:
             raise invalid("distances", requirement, matrix.shape)
         for start in range(0, self.inputs, 256):
             rows = slice(start, start + 256)
-            _check_distances(matrix[rows], start)
+            _refuse_negative_or_infinite(matrix[rows], start)
             _check_symmetry(matrix[rows], matrix[:, rows].T, (start, 0))
         return matrix
 
-    def _logarithms(self, start: int, stop: int) -> Floats:
+    def _compute_log_rows(self, start: int, stop: int) -> Floats:
         rows = self._checked_rows(start, stop)
         if self.log:
             return rows
@@ -472,7 +472,7 @@ def _require_shape(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -
         raise invalid(name, f"a function that returns shape {shape}", block.shape)
 
 
-def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
+def _refuse_negative_or_infinite(rows: npt.NDArray[Any], start: int) -> None:
     """Raise an error if a distance is negative or not finite; the first row has number `start`."""
     right = (rows >= 0.0) & (rows < np.inf)
     if not right.all():

@@ -18,7 +18,7 @@ from ..mechanisms.declarations import get_or_default
 from ..pairs.neighbours import neighbour_python_call
 from ..records import Floats, Result, frozen_array
 from ..report import figures
-from ..report.page import AUDIT_KIND, embed_visible_and_script_json, make_plain_page
+from ..report.page import AUDIT_KIND, embed_visible_and_script_json, make_report_page
 from ..report.rows import Row, format_epsilon
 from ..report.shown import on_one_line
 from ..results.audit_page import make_run_provenance_section
@@ -34,7 +34,7 @@ from ..results.evidence import (
 )
 from ..streams import threads_of
 from ..suggestions import explain_argument_errors
-from .comparison import Comparison, Table, Tally, input_and_output_names, read_neighbours
+from .comparison import Comparison, Table, Tally, convert_to_row_neighbours, input_and_output_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -255,12 +255,12 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             ("How this was made", make_run_provenance_section(self.provenance)),
             ("Data", embed_visible_and_script_json(self)),
         ]
-        return make_plain_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
+        return make_report_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
 
     def _derived_values(self) -> dict[str, Any]:
         return {
             **{name: getattr(self, name) for name in _DERIVED_TABLE_FIGURES},
-            "witness": _format_witness(self),
+            "witness": _format_worst_pair_and_output(self),
             "source_sha256": [run.sha256 for run in self.provenance],
         }
 
@@ -364,11 +364,11 @@ def audit_table(
     claim = own if claim is None else real("claim", claim, low=0.0)
     tolerance = None if tolerance is None else real("tolerance", tolerance, low=0.0)
     read = Table(table, distances, log, threads_of(threads))
-    comparison = Comparison(read, read_neighbours(neighbour, read.inputs), progress)
+    comparison = Comparison(read, convert_to_row_neighbours(neighbour, read.inputs), progress)
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
     # The first row shows which type of floats an object computes.
     read.log_rows(0, 1)
-    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.claim_float_spacing(claim)
+    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.ulp_of_claimed_loss(claim)
     settled = usual if tolerance is None else tolerance
     tally, output = comparison.max_losses_and_output(claim, settled)
     output = _largest_loss_output(read, tally, output)
@@ -387,7 +387,7 @@ def audit_table(
         # If rows add up to a little less than 1, the largest logarithm can be a little below 0.
         epsilon=max(0.0, epsilon),
         witness=(x, x_prime, output),
-        labels=_label_witness(read, (x, x_prime, output)),
+        labels=_label_worst_pair_and_output(read, (x, x_prime, output)),
         loss=loss,
         distance=distance,
         per_input=np.maximum(tally.per_input, 0.0),
@@ -430,7 +430,7 @@ def _name_table(table: Table) -> str:
     return f"table of {table.inputs:,} inputs and {table.outputs:,} outputs"
 
 
-def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ...]:
+def _label_worst_pair_and_output(table: Table, witness: tuple[int, int, int]) -> tuple[str, ...]:
     inputs, outputs = input_and_output_names(table)
     if inputs is None or outputs is None:
         return ()
@@ -449,7 +449,7 @@ def list_rows(audit: TableAudit) -> list[Row]:
         ("verdict", audit.verdict),
         ("claim", claim),
         ("exact", f"epsilon = {format_epsilon(audit.epsilon)}{unit}"),
-        ("witness", _format_witness(audit)),
+        ("witness", _format_worst_pair_and_output(audit)),
         ("loss", f"{format_epsilon(audit.loss)} nats{at}"),
         ("infinite", f"{audit.infinite_pairs:,} of {audit.pairs:,} ordered pairs"),
         ("table", f"{audit.inputs:,} inputs, {audit.outputs:,} outputs"),
@@ -465,7 +465,7 @@ def list_rows(audit: TableAudit) -> list[Row]:
     return rows
 
 
-def _format_witness(audit: TableAudit) -> str:
+def _format_worst_pair_and_output(audit: TableAudit) -> str:
     names = [str(number) for number in audit.witness]
     if audit.labels:
         names = [f"{label!r} ({name})" for label, name in zip(audit.labels, names, strict=True)]

@@ -71,7 +71,7 @@ def format_measured(figure: Measured, mark: str = "") -> tuple[str, str]:
     return f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
 
 
-def format_attack_score(attack: Inference | None) -> tuple[str, str]:
+def score_and_interval(attack: Inference | None) -> tuple[str, str]:
     """Return two strings for a table: the score of an attack, and the interval of the score.
 
     If the attack beats all baselines (guesses that do not use the vectors), "!" follows the score.
@@ -121,14 +121,14 @@ def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
     return collected, False
 
 
-def finish_panels(picture: Any, panels: Sequence[Any], legend: Any = None) -> Figure:
+def style_panels_and_legend(picture: Any, panels: Sequence[Any], legend: Any = None) -> Figure:
     """Adjust the panels of a figure, add a legend below all panels, and return the figure.
 
     `legend` is the panel whose curves the legend lists. With None, the figure gets no legend.
     """
     for panel in panels:
         panel.title.set(fontsize="medium")
-        drawing.hide_outer_spines(panel)
+        drawing.hide_top_and_right_spines(panel)
     if legend is not None:
         entries = legend.get_legend_handles_labels()
         picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)

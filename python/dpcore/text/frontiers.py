@@ -247,7 +247,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         )  # fmt: skip
 
     def _plot(self, ax: Any) -> Figure:
-        return _draw_frontier(self, ax)
+        return _draw_measures_against_epsilon(self, ax)
 
 
 @explain_argument_errors
@@ -419,7 +419,7 @@ def frontier(
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
         vectors, rows = _encode_corpus_and_public(encoder, study.corpus, public, widths[-1:], bar)
         bar.advance(1)
-        chains = [fit_public_transforms(rows, dim, directions, seed) for dim in widths]
+        chains = [fit_projection_and_clip(rows, dim, directions, seed) for dim in widths]
         cells, partial = figure_tables.collect_until_interrupt(
             _measure_clean_noisy_cells(study, vectors, chains, claims, (noise, delta), seed, bar)
         )
@@ -445,11 +445,11 @@ def _measure_clean_noisy_cells(
             noisy = bool(np.isfinite(epsilon))
             claim = epsilon if noisy else 1.0
             private = PrivateEncoder(vectors, chain, epsilon=claim, delta=delta, noise=kind)
-            yield measure_release(study, private, seeds, farthest, noisy)[0]
+            yield cell_and_vectors(study, private, seeds, farthest, noisy)[0]
             bar.advance(1)
 
 
-def fit_public_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
+def fit_projection_and_clip(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
     """Compute, from public vectors, a list of transforms for private vectors.
 
     The list has a projection (if `dim` is not None), and clipping. Clipping limits the distance of
@@ -477,7 +477,7 @@ def fit_public_transforms(public: Any, dim: int | None, directions: str, seed: i
     return [*steps, Clip("l2", radius, center=rows.numpy())]
 
 
-def measure_release(
+def cell_and_vectors(
     study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
 ) -> tuple[FrontierCell, Any]:
     """Compute a private vector for every text of a study once, and measure utility and disclosure.
@@ -603,15 +603,15 @@ def _format_cell_as_table_row(cell: FrontierCell) -> tuple[str, ...]:
     return (
         str(cell.dim), f"{cell.epsilon:g}", cell.noise.partition("Noise")[0],
         f"{100.0 * cell.signal:.3g} %", *figure_tables.format_measured(cell.utility.accuracy),
-        *figure_tables.format_attack_score(cell.attack),
+        *figure_tables.score_and_interval(cell.attack),
         figure_tables.format_number(cell.certified, 2), f"{cell.worst_loss:.4g}",
     )  # fmt: skip
 
 
-def _draw_frontier(report: Frontier, ax: Any) -> Figure:
+def _draw_measures_against_epsilon(report: Frontier, ax: Any) -> Figure:
     """Plot against epsilon the utility, the attack score (if any) and the largest loss."""
     with_attack = report.attribute is not None
-    picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6 if with_attack else 1.3, 0.62))
+    picture = drawing.panel_figure(ax, drawing.scale_figure_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
     for place, dim in enumerate(report.dims):
         # The cell without noise is measured first, so it always exists.
@@ -641,7 +641,7 @@ def _draw_frontier(report: Frontier, ax: Any) -> Figure:
             ticks = sorted(set(claims))
             panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             panel.set_xticks([], minor=True)
-    return figure_tables.finish_panels(picture, panels, panels[0])
+    return figure_tables.style_panels_and_legend(picture, panels, panels[0])
 
 
 def _draw_measured(

@@ -162,7 +162,7 @@ def share_interval(
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Number the different keys, and return their first positions and a number per position.
+    """Assign a number to each different key. Return first positions, and a number per position.
 
     The different keys are numbered from 0, in the order in which they first occur. The result is a
     pair. The first entry has, for each number, the position in `keys` where its key first occurs.

@@ -159,7 +159,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
                 row.name, row.claim or "-", *figure_tables.format_measured(row.utility.accuracy),
                 f"{row.bleu:.3f}", f"{row.similarity:.3f}",
                 "-" if row.perplexity is None else f"{row.perplexity.value:.1f}",
-                *figure_tables.format_attack_score(row.attack), certified, *shares, *(own or ["-"]),
+                *figure_tables.score_and_interval(row.attack), certified, *shares, *(own or ["-"]),
             ))  # fmt: skip
         return rows
 
@@ -167,7 +167,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
         return _list_rewriter_notes(self)
 
     def _plot(self, ax: Any) -> Figure:
-        picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6, 0.62))
+        picture = drawing.panel_figure(ax, drawing.scale_figure_size(1.6, 0.62))
         panels = picture.subplots(1, 2 + (self.attribute is not None), sharey=True).ravel()
         heights, dotted = -np.arange(len(self.rows)), {"color": drawing.text_colour(), "ls": ":"}
         tasks = [row.utility.accuracy for row in self.rows]
@@ -197,7 +197,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
         panels[-1].set(xlabel="share of test texts", title="Linked", xlim=(-0.04, 1.04))
         panels[-1].legend(frameon=False, fontsize="small")
         panels[0].set_yticks(heights, [row.name for row in self.rows])
-        return figure_tables.finish_panels(picture, panels)
+        return figure_tables.style_panels_and_legend(picture, panels)
 
 
 def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
@@ -257,7 +257,7 @@ def _name_rewriter(value: Any) -> str:
     return rewriter.name.removeprefix("Rewriter(").removesuffix(")")
 
 
-def _read_source(name: str, value: Any) -> _RewriterSource:
+def _read_rewriter_and_claim(name: str, value: Any) -> _RewriterSource:
     """Return a rewriter with its claim, and the method of `link` that knows its mechanism."""
     if isinstance(value, (PolicyMechanism, FrozenPolicy)):
         policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
@@ -306,7 +306,7 @@ def measure_rewriters(
         raise errors.invalid("encoder", f"rewriters of other names than {ORIGINALS!r}", ORIGINALS)
     sources = {ORIGINALS: _RewriterSource(None, Rewriter(list))}
     for name, value in rewriters.items():
-        sources[name] = _read_source(f"encoder[{name!r}]", value)
+        sources[name] = _read_rewriter_and_claim(f"encoder[{name!r}]", value)
     model = _given_or_fitted_public_model(public, study, seed)
     encode = None if similarity is None else encoder_of(similarity)
     texts = study.corpus.texts
@@ -388,7 +388,7 @@ class _RewrittenTexts:
                         self._make_text_attacker(NGramRegression(), "runs and places of masks")
                     )
             else:
-                attackers = self._read_given_attackers()
+                attackers = self._attackers_of_text_estimators()
             attack = study.infer_attribute(self.rows, source.delta, self.seed, attackers=attackers)
         own = [source.by] if source.by and self.by is None else []
         methods = list(self.by) if isinstance(self.by, (list, tuple)) else [self.by or "words"]
@@ -425,7 +425,7 @@ class _RewrittenTexts:
     def _make_text_attacker(self, estimator: Any, name: str) -> Attacker:
         return Attacker(TextEstimator(estimator, self.rewrites), name=name)
 
-    def _read_given_attackers(self) -> list[Attacker]:
+    def _attackers_of_text_estimators(self) -> list[Attacker]:
         """Check and return the attackers that the user passed; they receive texts."""
         passed = self.study.attackers
         entries = passed if isinstance(passed, (list, tuple)) else [passed]

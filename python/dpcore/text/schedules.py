@@ -186,7 +186,7 @@ class _DrawnSchedule(Record):
             raise mistyped("rng", "a Generator", rng)
         return float(rng.uniform(low, high))
 
-    def _format_drawn_law(self, law: str) -> str:
+    def _format_law_and_range(self, law: str) -> str:
         batch = ", every batch" if self.every == "batch" else ""
         return f"{law} {self.low:g} to {self.high:g}{batch}"
 
@@ -220,7 +220,7 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
 
     def __str__(self) -> str:
         """Return the name of the schedule in tables."""
-        return self._format_drawn_law("uniform")
+        return self._format_law_and_range("uniform")
 
 
 @explain_argument_errors
@@ -254,7 +254,7 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
     def __str__(self) -> str:
         """Return the name of the schedule in tables."""
-        return self._format_drawn_law("log-uniform")
+        return self._format_law_and_range("log-uniform")
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:

@@ -170,7 +170,7 @@ def draw_sentence(topic: str, rng: np.random.Generator) -> str:
     return fill_template(choose_word(topic_words["templates"], rng), topic_words["words"], rng)[0]
 
 
-def draw_by_topic(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_texts_labelled_by_topic(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw random texts of two sentences; the label of a text is a topic.
 
     The attribute `parent` of a text is 1 with probability .4, and otherwise 0.
@@ -220,7 +220,7 @@ def draw_texts_with_repeated_texts(rows: int, rng: np.random.Generator) -> Drawn
 
 
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
-    "topics": draw_by_topic,
+    "topics": draw_texts_labelled_by_topic,
     "intents": draw_timetable_questions,
     "repeats": draw_texts_with_repeated_texts,
 }

@@ -343,7 +343,7 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
         ValueError: if a module is in train mode and `random` is False, or a module contains a batch
             norm that mixes the texts of a batch.
     """
-    wrapped = _wrap_encoder_object(encoder)
+    wrapped = _wrap_as_encoder(encoder)
     if isinstance(wrapped, Sentences):
         # Its `encode` switches to eval mode itself, so eval mode changes no result.
         wrapped.model.eval()
@@ -355,7 +355,7 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
     return wrapped
 
 
-def _wrap_encoder_object(encoder: Any) -> Encoder:
+def _wrap_as_encoder(encoder: Any) -> Encoder:
     if isinstance(encoder, Encoder):
         return encoder
     if isinstance(encoder, dict):

@@ -104,7 +104,7 @@ def require_float_tensor(x: Any) -> Any:
     return x
 
 
-def check_state_tensor(module: Any, state: Any, own: Any, what: str) -> list[Any]:
+def read_state_numbers(module: Any, state: Any, own: Any, what: str) -> list[Any]:
     """Check that a saved state fits a torch module, and return the numbers in the state.
 
     Args:
@@ -547,7 +547,7 @@ class NoiseLayer(torch.nn.Module):
         Raise an error if the numbers do not fit this layer.
         """
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
-        first, *rest = check_state_tensor(self, state, self.get_extra_state(), f"a layer of {kind}")
+        first, *rest = read_state_numbers(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
         self._numbers = (positive(self._called, first), *cap)
         if self.scaling is not None:

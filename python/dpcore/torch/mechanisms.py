@@ -176,7 +176,7 @@ class EncoderMechanism:
                 # `notes_on` reports rows that became zeros; do not warn in every block.
                 warnings.simplefilter("ignore", AssumptionWarning)
                 return self._apply_noise(self.encoder([text] * size))
-        rows = self._encode_and_check_text(text).vector.expand(size, -1)
+        rows = self._encode_and_check_encoder(text).vector.expand(size, -1)
         if not isinstance(self.noise, NoiseLayer):
             # A user's module may write to its input.
             rows = rows.clone()
@@ -214,9 +214,9 @@ class EncoderMechanism:
         The encoder counts as random if two encodings of the text differ, if a call draws random
         numbers, or if the model has the attribute `random = True`.
         """
-        return self._encode_and_check_text(text).randomness.is_random
+        return self._encode_and_check_encoder(text).randomness.is_random
 
-    def _encode_and_check_text(self, text: str) -> _TextMemory:
+    def _encode_and_check_encoder(self, text: str) -> _TextMemory:
         if text not in self._learnt:
             randomness = encoders.probe_randomness(self.encoder, text, self.rounding)
             others = [companion for companion in self._companions if companion != text]
@@ -246,7 +246,7 @@ class EncoderMechanism:
         """
         if not isinstance(x, str):
             return encoders.tensor_to_array(self.encoder(list(as_texts("x", x))))
-        return encoders.tensor_to_array(self._encode_and_check_text(check_text("x", x)).vector)
+        return encoders.tensor_to_array(self._encode_and_check_encoder(check_text("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Compute the exact epsilon between two texts from their vectors and the noise.
@@ -269,7 +269,7 @@ class EncoderMechanism:
         For example, a note states that the encoder is random, or that the encoder truncates a text.
         """
         texts = [check_text("x", pair.x), check_text("x", pair.x_prime)]
-        learnt = [self._encode_and_check_text(text) for text in texts]
+        learnt = [self._encode_and_check_encoder(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
         if any(of_text.randomness.is_random for of_text in learnt):
             is_seen = any(of_text.randomness.is_seen for of_text in learnt)

@@ -267,10 +267,10 @@ def _replay_call(call: Call, key: Key, seed: int, are_children_rerun: bool) -> R
 
     args, kwargs = copy_value_if_possible((call.args, call.kwargs))
     with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
-        before = _random_states()
+        before = _random_states_by_package()
         with redirect_module_calls(called):
             outputs = call.module(*args, **kwargs)
-        after = _random_states()
+        after = _random_states_by_package()
     drawn = tuple(name for name in before if not are_equal(before[name], after[name]))
     return Replay([outputs, (args, kwargs), *handed], drawn)
 
@@ -368,7 +368,7 @@ def eval_mode(module: Any) -> Iterator[None]:
             part.training = mode
 
 
-def _random_states() -> dict[str, list[Any]]:
+def _random_states_by_package() -> dict[str, list[Any]]:
     numpy = atomic_values(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
     torchs = [source.get_state() for source in torch_generators()]
     return {"torch": torchs, "numpy": numpy, "python": [random.getstate()]}

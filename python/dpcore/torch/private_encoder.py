@@ -30,7 +30,7 @@ from ..suggestions import explain_argument_errors
 from .encoders import check_batches, check_rowwise_mapping, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, require_available_device
-from .serialization import load_encoder, save_encoder
+from .serialization import load_encoder, save_private_encoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, public_steps, zeroed_rows
 
 _ROWS_PER_BLOCK: Final = 256
@@ -435,7 +435,7 @@ class PrivateEncoder(Shown):
                 is not from dpcore.
             OSError: if the folder cannot be written.
         """
-        return save_encoder(self, folder)
+        return save_private_encoder(self, folder)
 
     @classmethod
     def from_pretrained(
@@ -531,14 +531,14 @@ def list_rows(private: PrivateEncoder) -> list[Row]:
         ("transform", repr(private.transform)),
         ("noise", _format_noise_layer(private)),
         *(("chosen", line) for line in _explain_why_noise_was_chosen(private)),
-        ("signal", _describe_signal(private)),
+        ("signal", _describe_signal_and_noise(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
         *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
         ("true", _format_true_epsilon(private)),
         ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
         ("not covered", "the texts that the encoder was trained on"),
         ("batches", str(private.batches)),
-        ("texts", _format_text_counts(private)),
+        ("texts", _format_encoded_text_counts(private)),
         ("worst pair", _format_worst_pair(private)),
         ("device", str(private.encoder.device)),
         ("randomness", "torch's default, seeded by the system: no cryptographic generator"),
@@ -564,7 +564,7 @@ def _explain_why_noise_was_chosen(private: PrivateEncoder) -> list[str]:
     return [f"{name}: least expected squared error of a vector, {least:.4g} ({others})"]
 
 
-def _describe_signal(private: PrivateEncoder) -> str:
+def _describe_signal_and_noise(private: PrivateEncoder) -> str:
     signal = private.measure_signal()
     if signal is None:
         return "not known: no law of the noise is"
@@ -586,7 +586,7 @@ def _format_true_epsilon(private: PrivateEncoder) -> str:
     return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
 
 
-def _format_text_counts(private: PrivateEncoder) -> str:
+def _format_encoded_text_counts(private: PrivateEncoder) -> str:
     done, cut = private.counted["texts"], private.counted["cut"]
     longest = private.encoder.longest
     limit = "" if longest is None else f", {cut:,} of them cut after {longest:,} tokens"

@@ -57,7 +57,7 @@ def _class_name_in_config(cls: type) -> str:
     return cls.__name__.removesuffix("Layer")
 
 
-def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
+def save_private_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     """Save a `PrivateEncoder` to a folder, as `PrivateEncoder.save_pretrained` does."""
     chain = private.transform
     steps = list(chain) if isinstance(chain, TransformChain) else None
@@ -91,7 +91,7 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
         TypeError: if the folder is not a path.
         OSError: if the path is a file, or the folder cannot be written.
     """
-    place = _require_folder_path(folder)
+    place = _convert_folder_to_path(folder)
     if place.exists() and not place.is_dir():
         requirement = "a folder, or a path where there is nothing"
         raise FileExistsError(message("folder", requirement, str(place)))
@@ -189,7 +189,7 @@ def _read_transform(place: Path, words: Any) -> Any:
     return steps
 
 
-def _require_folder_path(folder: Any) -> Path:
+def _convert_folder_to_path(folder: Any) -> Path:
     if not isinstance(folder, (str, PathLike)):
         raise mistyped("folder", "a path", folder)
     return Path(folder)
@@ -214,7 +214,7 @@ def read_config_if_folder_has_no_code(
         ValueError: if config.json is not JSON of this format, if a key is missing or not allowed,
             or if a file in the folder could contain a pickle or code.
     """
-    place = _require_folder_path(folder)
+    place = _convert_folder_to_path(folder)
     if not place.is_dir():
         # The name of a model on a hub is not a folder, and nothing is downloaded.
         raise FileNotFoundError(f"folder must be one that save_pretrained wrote, got {place}")

@@ -147,13 +147,13 @@ class RepeatedCall(torch.nn.Module):
         step = 1.0 + float(self.x.abs().max())
         try:
             with torch.no_grad():
-                low, high = (self._run_seeded(point) for point in (self.x, self.x + step))
+                low, high = (self._call_with_fixed_seed(point) for point in (self.x, self.x + step))
         except Exception:
             return False
         is_moved = ((high - low).double() - step).abs() <= 0.05 * step
         return low.shape[1] == min(NUMBERS, self.x.numel()) and bool(is_moved.all())
 
-    def _run_seeded(self, point: Any) -> Any:
+    def _call_with_fixed_seed(self, point: Any) -> Any:
         with seeded_globals(np.random.default_rng(1)):
             return self(point.unsqueeze(0).repeat(2, *(1 for _ in point.shape)))
 
@@ -163,9 +163,9 @@ class RepeatedCall(torch.nn.Module):
         Return the random numbers in the outputs of the call, shape `(size, numbers)`.
         """
         at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
-        return torch.cat([self._random_outputs_of_row_chunk(part) for part in batch.split(at_once)])
+        return torch.cat([self._repeat_call_on_row_chunk(part) for part in batch.split(at_once)])
 
-    def _random_outputs_of_row_chunk(self, batch: Any) -> Any:
+    def _repeat_call_on_row_chunk(self, batch: Any) -> Any:
         call, size, main = self._held[0], len(batch), self._main[0]
         placed = batch.to(main.device, main.dtype)
         tensors = list_tensors((call.args, call.kwargs))

@@ -104,7 +104,7 @@ class Clip(_FittedTransform):
                 )
             self.register_buffer("center", None)
             return
-        rows = _public_array("center", center, (1, 2))
+        rows = _read_finite_array("center", center, (1, 2))
         if rows.ndim == 2:
             if public_rows not in (None, len(rows)):
                 raise errors.invalid("public_rows", f"the number of rows, {len(rows)}", public_rows)
@@ -127,16 +127,16 @@ class Clip(_FittedTransform):
             ValueError: if x has no dimension or no entries, if an entry is not finite, or if the
                 rows and the centre have different numbers of entries.
         """
-        rows = _as_finite_float64_rows(x)
+        rows = _require_finite_float64_rows(x)
         if self.center is not None:
             self._check_width("x", x.shape[-1], self.center.numel(), tuple(x.shape))
             # Round before clipping: later rounding could move a row outside.
-            x = _cast_like(rows - self.center.to(rows.device), x)
-            rows = _as_finite_float64_rows(x)
+            x = _cast_and_move_like(rows - self.center.to(rows.device), x)
+            rows = _require_finite_float64_rows(x)
         outside = _row_norms(rows.detach(), self.norm) > self.radius
         if not bool(outside.any()):
             return x
-        return _cast_like(_shrink_rows(rows, outside, self.norm, self.radius, x), x)
+        return _cast_and_move_like(_shrink_rows(rows, outside, self.norm, self.radius, x), x)
 
     def range(self, dim: int) -> Ball:
         """Return the ball around the origin that contains all clipped rows with `dim` entries."""
@@ -230,7 +230,7 @@ class Project(_FittedTransform):
             for name, value in (("width", width), ("rng", rng)):
                 if value is not None:
                     raise errors.mistyped(name, 'left out unless rows are "random"', value)
-            array = _public_array("rows", rows, (2,))
+            array = _read_finite_array("rows", rows, (2,))
             self.public_rows, self.width = array.shape
         limits = (("width, the numbers in a row", self.width), ("number of rows", self.public_rows))
         for limit, most in limits:
@@ -260,10 +260,10 @@ class Project(_FittedTransform):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if the rows do not have `width` entries, or an entry is not finite.
         """
-        rows = _as_finite_float64_rows(x)
+        rows = _require_finite_float64_rows(x)
         self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
         place = rows.device
-        return _cast_like((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
+        return _cast_and_move_like((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
 
     def dim_of(self, width: int) -> int:
         """Return the number of entries of a projected row.
@@ -283,7 +283,7 @@ class Project(_FittedTransform):
 
         Raise an error if the tensor does not have the right shape and dtype.
         """
-        numbers = layers.check_state_tensor(self, state, self.get_extra_state(), "a Project")
+        numbers = layers.read_state_numbers(self, state, self.get_extra_state(), "a Project")
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
@@ -381,7 +381,7 @@ class MinMax(torch.nn.Module):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if rows have fewer than two entries, or an entry is not finite.
         """
-        rows = _as_finite_float64_rows(x)
+        rows = _require_finite_float64_rows(x)
         if rows.shape[-1] == 1:
             requirement = "of a shape (..., dim) with dim >= 2: one entry has no range"
             raise errors.invalid("x", requirement, tuple(x.shape))
@@ -392,7 +392,7 @@ class MinMax(torch.nn.Module):
         quarter = torch.ones_like(low).masked_fill(torch.maximum(-low, high).detach() > 1e300, 0.25)
         bottom = low * quarter
         width = torch.where(constant, 1.0, high * quarter - bottom)
-        return _cast_like((rows * quarter - bottom) / width, x)
+        return _cast_and_move_like((rows * quarter - bottom) / width, x)
 
     def range(self, dim: int) -> MinMaxRows:
         """Return the set that contains all scaled rows with `dim` entries, for `dim` at least 2."""
@@ -448,10 +448,10 @@ class Normalise(torch.nn.Module):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, or if an entry is not finite.
         """
-        rows = _as_finite_float64_rows(x)
+        rows = _require_finite_float64_rows(x)
         zero = (rows.detach() == 0.0).all(-1, keepdim=True)
         self.zeroed += _warn_of_zeroed_rows(zero, "zero (norm 0)")
-        return _cast_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
+        return _cast_and_move_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
 
     def range(self, dim: int) -> Sphere:
         """Return the unit sphere of the norm.
@@ -479,7 +479,7 @@ class _StraightThroughRounding(torch.autograd.Function):
         return gradient, None
 
 
-def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[np.float64]:
+def _read_finite_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[np.float64]:
     """Check public rows, or a centre computed from public rows; return them in float64."""
     shapes = " or ".join({1: "(dim,)", 2: "(n, dim)"}[axes] for axes in dims)
     requirement = f"an array of finite numbers of shape {shapes}"
@@ -514,7 +514,7 @@ def _pca_axes_and_shares(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
     return directions * np.sign(largest), sizes[:dim] ** 2 / (sizes**2).sum()
 
 
-def _as_finite_float64_rows(x: Any) -> Any:
+def _require_finite_float64_rows(x: Any) -> Any:
     """Check rows of finite numbers and return them in float64."""
     rows = layers.as_float64_rows(x)
     wrong = ~torch.isfinite(rows.detach()).all(-1)
@@ -528,7 +528,7 @@ def _as_finite_float64_rows(x: Any) -> Any:
     return rows
 
 
-def _cast_like(rows: Any, x: Any) -> Any:
+def _cast_and_move_like(rows: Any, x: Any) -> Any:
     """Convert rows to the dtype and the device of the tensor x."""
     return rows.to(x.dtype).to(x.device)
 

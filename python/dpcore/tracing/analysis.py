@@ -10,7 +10,7 @@ import numpy as np
 
 from ..records import Flags, Floats, Ints
 from .calls import RunOutput, TracedFunction
-from .moves import Conditions, NoiseMove, NoiseTable, cheapest_move, collect_conditions, find_costs
+from .moves import Conditions, NoiseMove, NoiseTable, cheapest_move, find_costs, move_conditions
 from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, format_nth_time
 from .returned import (
     CLEAR_TOLERANCE,
@@ -125,10 +125,10 @@ def trace_both_inputs_with_same_noise(function: TracedFunction, number: int) -> 
         Exception: if the function raises an error on x.
     """
     try:
-        recorded = function.run(0, function.make_run("record", number))
+        recorded = function.run(0, function.make_empty_run("record", number))
     except Exception as error:
         # Code that rejects traced numbers may still run with plain numbers.
-        recorded = function.run(0, function.make_run("plain", number))
+        recorded = function.run(0, function.make_empty_run("plain", number))
         draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
         draw.untraceable = f"a traced number is refused ({type(error).__name__}: {error})"
         _solve_move_by_runs(function, draw)
@@ -137,7 +137,7 @@ def trace_both_inputs_with_same_noise(function: TracedFunction, number: int) -> 
     draw.untraceable = _non_repeating_reason_or_empty(function, draw)
     if draw.untraceable:
         return draw
-    replay = function.make_run("replay", number, reference=recorded.run)
+    replay = function.make_empty_run("replay", number, reference=recorded.run)
     try:
         draw.replayed = function.run(1, replay)
     except EndlessRun as error:
@@ -160,7 +160,7 @@ def trace_both_inputs_with_same_noise(function: TracedFunction, number: int) -> 
 
 def _non_repeating_reason_or_empty(function: TracedFunction, draw: DrawTrace) -> str:
     """Return the reason why a second run on x gives another output, or ""."""
-    plain = function.make_run("plain", draw.number, reference=draw.recorded.run)
+    plain = function.make_empty_run("plain", draw.number, reference=draw.recorded.run)
     try:
         again = function.run(0, plain)
     except PartedRuns as error:
@@ -232,7 +232,7 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     )
     if any(parting.kind in ("control flow", "uses") for parting in draw.partings):
         return
-    draw.rows = collect_conditions(draw.replayed.run, draw.table)
+    draw.rows = move_conditions(draw.replayed.run, draw.table)
     if draw.rows.uneven or draw.rows.undefined:
         return
     draw.lost = _find_read_before_noise_is_added(draw)
@@ -262,7 +262,7 @@ def replay_noise_on_x_prime(function: TracedFunction, draw: DrawTrace, shift: Fl
     Raises:
         PartedRuns: if the run takes a different branch of the code from the run on x.
     """
-    run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
+    run = function.make_empty_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return function.run(1, run)
 
 
@@ -276,7 +276,7 @@ def _move_failure_reason_or_empty(function: TracedFunction, draw: DrawTrace) -> 
 
 def _mismatched_output_path(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
     """Return where the output on x' with changed noise differs from the output on x, or None."""
-    run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
+    run = function.make_empty_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return _compare_with_recorded(function, draw, run)
 
 
@@ -414,7 +414,7 @@ def _mark_read_or_returned(draw: DrawTrace) -> Flags:
     return kept
 
 
-def find_loss_rounding_error(draw: DrawTrace) -> float:
+def relative_loss_error_bound(draw: DrawTrace) -> float:
     """Return an upper limit of the relative error that float32 causes in the privacy loss."""
     error = 0.0
     for use in draw.replayed.run.uses if draw.replayed is not None else []:
@@ -439,7 +439,7 @@ def sum_visible_step_losses(function: TracedFunction, draw: DrawTrace) -> float:
     for number, step in enumerate(steps):
         other = _change_output(step.output)
         if step.shown_loss and other is not None:
-            run = function.make_run("plain", draw.number, reference=draw.recorded.run)
+            run = function.make_empty_run("plain", draw.number, reference=draw.recorded.run)
             run.move = draw.move.shift if draw.move is not None else None
             run.other_outputs[number] = other
             total += step.shown_loss * (_compare_with_recorded(function, draw, run) is not None)

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
-from ..mechanisms.answers import refuse_bad_row_types
+from ..mechanisms.answers import refuse_unreadable_row_types
 from ..mechanisms.callables import Repeated, refuse_wrong_parameter_order
 from ..mechanisms.declarations import convert_pair
 from ..records import Pair
 from ..report.shown import name_of
 from ..streams import seeded_globals
-from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, use_original_sources
+from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, use_original_random_functions
 from .replay import EarlyReading, TracedRun, activate_run
 from .returned import Leaves, iterate_leaves, read_leaves_and_record_noise_use
 
@@ -35,7 +35,7 @@ _STRESSED_DRAW: Final = 2**32 - 2
 """Parts of seeds: ordinary runs, runs with unusual noise and traced runs use different seeds."""
 
 
-def _find_argument_style(function: Any) -> _Style:
+def _find_size_and_rng_style(function: Any) -> _Style:
     """Determine which of the arguments `size` and `rng` a function takes after its input."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -105,7 +105,7 @@ class TracedFunction:
         if not callable(function):
             raise mistyped("f", _REQUIREMENT, function)
         refuse_wrong_parameter_order(function, "f")
-        style = _find_argument_style(function)
+        style = _find_size_and_rng_style(function)
         if style == "x, size, rng":
             pair = convert_pair(function, pair)
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
@@ -139,7 +139,7 @@ class TracedFunction:
         self.calls += 1
         with ExitStack() as stack:
             if run.mode == "record":
-                stack.enter_context(self._watch_global_states(run))
+                stack.enter_context(self._record_untraced_global_draws(run))
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")
             stack.enter_context(activate_run(run))
@@ -148,7 +148,7 @@ class TracedFunction:
             sources = len(ENTROPY)
             generator = TracedGenerator(run)
             output = self._call(side, generator)
-            refuse_bad_row_types(f"output of {self.name}", [output])
+            refuse_unreadable_row_types(f"output of {self.name}", [output])
             leaves, parts = read_leaves_and_record_noise_use(output, run)
             if run.mode == "record":
                 self._store_first_untraced_source(ENTROPY[sources:], generator)
@@ -161,14 +161,14 @@ class TracedFunction:
         self.unseen = self.unseen or next(iter(sources), "")
 
     @contextmanager
-    def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
+    def _record_untraced_global_draws(self, run: TracedRun) -> Iterator[None]:
         """Record whether a run draws from the global generators in a way that is not traced."""
         state = _read_global_states()
         yield
-        if not run.has_own_seed and _have_moved(state):
+        if not run.has_own_seed and _have_global_states_changed(state):
             self.bypassed = True
 
-    def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
+    def make_empty_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
         """Make an empty record for one new call of the function.
 
         `draw` is the number from which the seed of the noise is derived, and `mode` states how
@@ -178,14 +178,14 @@ class TracedFunction:
         run.reads_sources = self.reads_sources
         return run
 
-    def run_ordinary(self, side: int, number: int) -> Leaves:
+    def run_without_trace(self, side: int, number: int) -> Leaves:
         """Call the function without a trace, on x (if `side` is 0) or x' (if `side` is 1).
 
         The function gets an ordinary random generator, whose seed depends on `side` and `number`.
         The result holds the returned values, with paths such as "output[0]" as the keys.
         """
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
-        with use_original_sources(), warnings.catch_warnings(), seeded_globals(base):
+        with use_original_random_functions(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
             state = base.bit_generator.state
             leaves = dict(iterate_leaves(self._call(side, base)))
@@ -201,7 +201,7 @@ class TracedFunction:
         Raises:
             EndlessRun: if the function calls random functions more than 10 * `limit` + 1000 times.
         """
-        run = self.make_run("plain", _STRESSED_DRAW - number)
+        run = self.make_empty_run("plain", _STRESSED_DRAW - number)
         run.stress = np.random.default_rng([self.seed, _STRESSED_STREAM, side, number])
         run.limit = limit
         return self.run(side, run).leaves
@@ -212,7 +212,7 @@ def _read_global_states() -> tuple[Any, Any]:
     return random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
 
 
-def _have_moved(state: tuple[Any, Any]) -> bool:
+def _have_global_states_changed(state: tuple[Any, Any]) -> bool:
     python, numpy = _read_global_states()
     first, second = state[1], numpy
     moved = first["state"]["pos"] != second["state"]["pos"] if "pos" in first["state"] else False

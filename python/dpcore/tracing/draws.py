@@ -76,7 +76,7 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in size) if np.iterable(size) else (int(size),)
 
 
-def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any) -> Any:
+def draw_scaled_noise(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any) -> Any:
     """Draw noise from a distribution with a location and a scale, such as Laplace.
 
     The result is a number or array that also stores which noise it contains.
@@ -108,7 +108,7 @@ def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> A
     """
     if name == EXPONENTIAL.name:
         return draw_exponential(run, scale, shape)
-    return draw_centred(run, _LAWS[name], loc, scale, shape)
+    return draw_scaled_noise(run, _LAWS[name], loc, scale, shape)
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
@@ -155,7 +155,7 @@ def choose_index(
     return run.record_noisy_call("choice", chances, draw_indices, find_loss, None, find_shown_loss)
 
 
-def _trace_random_choice(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
+def _draw_choice_as_step_or_fixed(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
     """Choose random items.
 
     If probabilities are given, record the choice as one step with a known privacy loss. Otherwise
@@ -173,16 +173,16 @@ def _trace_random_choice(run: TracedRun, original: Any, arguments: Any, named: A
 
 
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
-    "laplace": lambda run, loc=0.0, scale=1.0, size=None: draw_centred(
+    "laplace": lambda run, loc=0.0, scale=1.0, size=None: draw_scaled_noise(
         run, LAPLACE, loc, scale, size
     ),
-    "logistic": lambda run, loc=0.0, scale=1.0, size=None: draw_centred(
+    "logistic": lambda run, loc=0.0, scale=1.0, size=None: draw_scaled_noise(
         run, LOGISTIC, loc, scale, size
     ),
-    "gumbel": lambda run, loc=0.0, scale=1.0, size=None: draw_centred(
+    "gumbel": lambda run, loc=0.0, scale=1.0, size=None: draw_scaled_noise(
         run, GUMBEL, loc, scale, size
     ),
-    "normal": lambda run, loc=0.0, scale=1.0, size=None: draw_centred(
+    "normal": lambda run, loc=0.0, scale=1.0, size=None: draw_scaled_noise(
         run, NORMAL, loc, scale, size
     ),
     "exponential": lambda run, scale=1.0, size=None: draw_exponential(run, scale, size),
@@ -194,7 +194,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 def _draw_standard_normal(
     run: TracedRun, size: Any = None, dtype: Any = float, out: Any = None
 ) -> Any:
-    value = draw_centred(run, NORMAL, 0.0, 1.0, size if out is None else out.shape)
+    value = draw_scaled_noise(run, NORMAL, 0.0, 1.0, size if out is None else out.shape)
     return _copy_to_out_or_cast(value, dtype, out)
 
 
@@ -219,11 +219,11 @@ _STANDARD: Final[dict[str, Callable[..., Any]]] = {
 _LEGACY: Final[dict[str, Callable[..., Any]]] = {
     **_METHODS,
     **_STANDARD,
-    "randn": lambda run, *shape: draw_centred(run, NORMAL, 0.0, 1.0, shape or None),
+    "randn": lambda run, *shape: draw_scaled_noise(run, NORMAL, 0.0, 1.0, shape or None),
 }
 _PYTHON: Final[dict[str, Callable[..., Any]]] = {
-    "gauss": lambda run, mu=0.0, sigma=1.0: draw_centred(run, NORMAL, mu, sigma, None),
-    "normalvariate": lambda run, mu=0.0, sigma=1.0: draw_centred(run, NORMAL, mu, sigma, None),
+    "gauss": lambda run, mu=0.0, sigma=1.0: draw_scaled_noise(run, NORMAL, mu, sigma, None),
+    "normalvariate": lambda run, mu=0.0, sigma=1.0: draw_scaled_noise(run, NORMAL, mu, sigma, None),
     "expovariate": lambda run, lambd=1.0: draw_exponential(run, 1.0 / lambd, None),
 }
 
@@ -286,7 +286,7 @@ def _make_method(name: str, draw: Callable[..., Any], original: Any) -> Callable
     return method
 
 
-def _seeded_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
+def _make_fixed_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
         inner, outer = read_plain(arguments, name), read_plain(named, name)
 
@@ -302,11 +302,11 @@ def _seeded_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
     return draw
 
 
-def _choose_numpy_items(run: TracedRun, *arguments: Any, **named: Any) -> Any:
-    return _trace_random_choice(run, None, arguments, named)
+def _trace_numpy_choice(run: TracedRun, *arguments: Any, **named: Any) -> Any:
+    return _draw_choice_as_step_or_fixed(run, None, arguments, named)
 
 
-def _make_seeded_python_draw(name: str) -> Callable[..., Any]:
+def _make_fixed_python_draw(name: str) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
         inner, outer = read_plain(arguments, name), read_plain(named, name)
 
@@ -328,7 +328,7 @@ def _add_methods() -> None:
     for name in _FIXED:
         original = getattr(np.random.Generator, name)
         setattr(
-            TracedGenerator, name, _make_method(name, _seeded_numpy_draw(name, False), original)
+            TracedGenerator, name, _make_method(name, _make_fixed_numpy_draw(name, False), original)
         )
     for name, draw in _LEGACY.items():
         original = getattr(np.random.RandomState, name)
@@ -339,10 +339,10 @@ def _add_methods() -> None:
             setattr(
                 TracedRandomState,
                 name,
-                _make_method(name, _seeded_numpy_draw(name, True), original),
+                _make_method(name, _make_fixed_numpy_draw(name, True), original),
             )
     for owner in (TracedGenerator, TracedRandomState):
-        choose = _make_method("choice", _choose_numpy_items, owner.choice)
+        choose = _make_method("choice", _trace_numpy_choice, owner.choice)
         setattr(owner, "choice", choose)  # noqa: B010
 
 
@@ -419,7 +419,7 @@ class _GlobalState(np.random.RandomState):
     """Replacement of the hidden global generator of `numpy.random` during a trace."""
 
 
-def _make_global_state(original: Any) -> _GlobalState:
+def _replace_global_random_state(original: Any) -> _GlobalState:
     state = _GlobalState(0)
 
     def delegate(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -431,15 +431,15 @@ def _make_global_state(original: Any) -> _GlobalState:
 
         return method
 
-    for name, draw in _list_legacy_draw_replacements():
+    for name, draw in _list_traced_legacy_draws():
         setattr(state, name, delegate(name, draw))
     return state
 
 
-def _list_legacy_draw_replacements() -> list[tuple[str, Callable[..., Any]]]:
-    fixed = [(name, _seeded_numpy_draw(name, True)) for name in _LEGACY_FIXED]
+def _list_traced_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
+    fixed = [(name, _make_fixed_numpy_draw(name, True)) for name in _LEGACY_FIXED]
     legacy = [(name, draw) for name, draw in fixed if hasattr(np.random.RandomState, name)]
-    return [*_LEGACY.items(), *legacy, ("choice", _choose_numpy_items)]
+    return [*_LEGACY.items(), *legacy, ("choice", _trace_numpy_choice)]
 
 
 ENTROPY: Final[list[str]] = []
@@ -447,7 +447,7 @@ ENTROPY: Final[list[str]] = []
 these draws."""
 
 
-def _watch_entropy(name: str) -> Callable[[Any], Any]:
+def _make_entropy_call_recorder(name: str) -> Callable[[Any], Any]:
     """Return a function that takes a source of randomness and returns one that records calls."""
 
     def make(original: Any) -> Any:
@@ -487,28 +487,28 @@ def list_patches() -> list[Patch]:
     """
     patches: list[Patch] = [
         (np.random, name, _replace_by(draw))
-        for name, draw in _list_legacy_draw_replacements()
+        for name, draw in _list_traced_legacy_draws()
         if hasattr(np.random, name)
     ]
     patches += [
         (np.random, "default_rng", _replace_default_generator),
         (np.random, "RandomState", _replace_legacy_class),
         (np.random, "seed", _replace_seeding),
-        (np.random.mtrand, "_rand", _make_global_state),
+        (np.random.mtrand, "_rand", _replace_global_random_state),
         (random, "seed", _replace_seeding),
         (json.JSONEncoder, "default", _make_json_default),
     ]
     patches += [(random, name, _replace_by(draw)) for name, draw in _PYTHON.items()]
     patches += [
-        (os, "urandom", _watch_entropy("os.urandom")),
-        (random, "_urandom", _watch_entropy("secrets or random.SystemRandom")),
+        (os, "urandom", _make_entropy_call_recorder("os.urandom")),
+        (random, "_urandom", _make_entropy_call_recorder("secrets or random.SystemRandom")),
         (random.Random, "seed", _record_seeding_from_entropy),
-        (subprocess.Popen, "__init__", _watch_entropy("another process")),
+        (subprocess.Popen, "__init__", _make_entropy_call_recorder("another process")),
     ]
     if "fork" in vars(os):
-        patches.append((os, "fork", _watch_entropy("another process")))
+        patches.append((os, "fork", _make_entropy_call_recorder("another process")))
     patches += [
-        (random, name, _replace_by(_make_seeded_python_draw(name))) for name in _PYTHON_FIXED
+        (random, name, _replace_by(_make_fixed_python_draw(name))) for name in _PYTHON_FIXED
     ]
     for hook in HOOKS:
         patches += hook(get_active_run)
@@ -538,7 +538,7 @@ def _install_patches() -> ExitStack:
 
 
 @contextmanager
-def use_original_sources() -> Iterator[None]:
+def use_original_random_functions() -> Iterator[None]:
     """In a `with` block during a trace, use the original random functions again.
 
     The functions are not restored if another thread also runs a trace.
@@ -556,7 +556,7 @@ def use_original_sources() -> Iterator[None]:
 
 
 @contextmanager
-def patch_sources() -> Iterator[None]:
+def patch_random_functions() -> Iterator[None]:
     """While the `with` block runs, replace all functions that draw noise by traced functions.
 
     If several threads trace at the same time, they use the same replacements.

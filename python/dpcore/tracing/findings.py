@@ -16,11 +16,11 @@ from ..records import Floats, Ints
 from ..streams import Generators
 from .analysis import DrawTrace, mark_read_compared_or_returned
 from .calls import TracedFunction
-from .draws import use_original_sources
-from .lines import find_lines_computing_value
+from .draws import use_original_random_functions
+from .lines import find_value_lines_and_return
 from .moves import Conditions, Owner
 from .outcome import TraceFinding
-from .replay import NoiseUse, PartedRuns, TracedRun, show_value
+from .replay import NoiseUse, PartedRuns, TracedRun, value_text
 from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, leaves_agree
 
 _ORDINARY_RUNS: Final = 20
@@ -83,7 +83,7 @@ def _make_finding(kind: str, place: str, text: str) -> TraceFinding:
     return TraceFinding(kind, f"{place}: {text}")
 
 
-def _is_read_or_return(use: NoiseUse, unused: NoiseUse) -> bool:
+def _is_read_or_return(use: NoiseUse, other: NoiseUse) -> bool:
     return use.sense is None
 
 
@@ -94,7 +94,7 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
     for place, products in first.items():
         for (how, factor), (_, twin) in zip(products, second.get(place, []), strict=False):
             if not leaves_agree(factor, twin, CLEAR_TOLERANCE):
-                values = f"by {show_value(factor)} on x, by {show_value(twin)} on x'"
+                values = f"by {value_text(factor)} on x, by {value_text(twin)} on x'"
                 text = f"a noisy value is {how} {values}"
                 return _make_finding(
                     "data in a noisy value", f"{place.short} in {place.function}", text
@@ -108,7 +108,7 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
 
 
 def _describe_non_finite_gap(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
-    values = [show_value(np.ravel(u.form[0])[entry]) for u in (use, other)]
+    values = [value_text(np.ravel(u.form[0])[entry]) for u in (use, other)]
     text = f"the noise is added to {values[0]} on x and {values[1]} on x'"
     return _make_finding("value", use.find_addition(entry).short, text)
 
@@ -136,7 +136,7 @@ def find_noiseless_output(draw: DrawTrace) -> Suspicion | None:
     if draw.rows is None or draw.move is None or not draw.move.failures:
         return None
     # The output does not include comparisons: a combination with one could not be confirmed.
-    owners = [(row, draw.rows.find_noisy_number(row)) for row in draw.move.failures]
+    owners = [(row, draw.rows.noisy_number_of_condition(row)) for row in draw.move.failures]
     failures = [row for row, owner in owners if _is_read_or_return(owner.use, owner.other)]
     combination = find_noiseless_combination(draw.rows, failures)
     if not combination:
@@ -144,7 +144,7 @@ def find_noiseless_output(draw: DrawTrace) -> Suspicion | None:
     matches = _index_output_numbers(draw)
     terms = []
     for row, weight in combination:
-        owner = draw.rows.find_noisy_number(row)
+        owner = draw.rows.noisy_number_of_condition(row)
         term = _output_entry(owner, matches)
         if term is None:
             return None
@@ -273,7 +273,7 @@ def confirm_suspicion(
         return None, f"an ordinary run raises {type(error).__name__}", ()
     if function.inner_calls and not recorded.calls:
         return None, "an ordinary generator is drawn from, a traced one is not", ()
-    confirm = _confirm_terms if suspicion.terms else _confirm_fixed_output
+    confirm = _confirm_constant_combination if suspicion.terms else _confirm_constant_output
     finding, reason, terms = confirm(suspicion, sides)
     if finding is None:
         return None, reason, ()
@@ -282,7 +282,7 @@ def confirm_suspicion(
     path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
     values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
     source = suspicion.source or _name_computing_line(function, values)
-    function.run_ordinary(0, 0)
+    function.run_without_trace(0, 0)
     if generators.global_and_other_changed()[1]:
         return None, "a generator that was made beforehand is drawn from", ()
     return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
@@ -292,8 +292,8 @@ def _outputs_with_usual_and_rare_noise(function: TracedFunction, limit: int) -> 
     """Return, for x and x', the outputs of ordinary runs and of runs with rare sizes of noise."""
     sides = []
     for side in (0, 1):
-        with use_original_sources():
-            ordinary = [function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)]
+        with use_original_random_functions():
+            ordinary = [function.run_without_trace(side, run) for run in range(_ORDINARY_RUNS)]
         rare = [function.run_rare_noise(side, run, limit) for run in range(_STRESSED_RUNS)]
         sides.append([*ordinary, *rare])
     return sides
@@ -302,7 +302,7 @@ def _outputs_with_usual_and_rare_noise(function: TracedFunction, limit: int) -> 
 def _name_computing_line(function: TracedFunction, values: list[Any]) -> str:
     """Name the line that computes a value on x and on x', or else the line that returns it."""
     computed, returned = zip(
-        *(find_lines_computing_value(function, side, values[side]) for side in (0, 1)), strict=True
+        *(find_value_lines_and_return(function, side, values[side]) for side in (0, 1)), strict=True
     )
     common = [place for place in computed[0] if place in computed[1]]
     return f"computed at {common[0]}" if common else f"returned at {returned[0]}"
@@ -314,7 +314,7 @@ def _get_entry(leaf: Any, entry: int) -> Any:
     return np.asarray(leaf).ravel()[entry].item() if np.size(leaf) > entry else leaf
 
 
-def _confirm_terms(
+def _confirm_constant_combination(
     suspicion: Suspicion, sides: list[list[Leaves]]
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
     values, sizes = [], []
@@ -337,12 +337,12 @@ def _confirm_terms(
         return None, "what seems to have no noise is equal in ordinary runs", ()
     shapes = sides[0][0]
     name = format_terms(suspicion.terms, shapes)
-    shown = [show_value(round(float(side[0]), 9)) for side in (first, second)]
+    shown = [value_text(round(float(side[0]), 9)) for side in (first, second)]
     text = f"{name} is {shown[0]} on x and {shown[1]} on x'"
     return TraceFinding(suspicion.kind, text), "", suspicion.terms
 
 
-def _confirm_fixed_output(
+def _confirm_constant_output(
     suspicion: Suspicion, sides: list[list[Leaves]]
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
     path = suspicion.path
@@ -366,7 +366,7 @@ def _confirm_fixed_output(
         terms: tuple[Term, ...] = () if is_text else ((path, place, 1.0),)
         name = f"number {place + 1} in {path}" if is_text else format_terms(terms, sides[0][0])
         shown = [
-            f"{side[0][place]:.15g}" if is_text else show_value(np.ravel(v[0])[place])
+            f"{side[0][place]:.15g}" if is_text else value_text(np.ravel(v[0])[place])
             for side, v in zip(arrays, values, strict=True)
         ]
         text = f"{name} is {shown[0]} on x and {shown[1]} on x'"
@@ -375,7 +375,7 @@ def _confirm_fixed_output(
         return None, f"{path} varies in ordinary runs", ()
     if leaves_agree(values[0][0], values[1][0], 0.0):
         return None, f"{path} is equal in ordinary runs", ()
-    shown = [show_value(side[0]) for side in values]
+    shown = [value_text(side[0]) for side in values]
     return TraceFinding("no noise", f"{path} is {shown[0]} on x and {shown[1]} on x'"), "", ()
 
 

@@ -716,7 +716,7 @@ def rearrange_all(function: Any, args: Any, named: Any) -> Any:
         is_append = function is np.append
         rest = [to_places(value, is_append and place == 0) for place, value in enumerate(args[1:])]
         places = function(first, *rest, **{key: read_plain(v, "index") for key, v in named.items()})
-    return join_flat(holders, run)._pick(np.asarray(places))
+    return concatenate_flattened(holders, run)._pick(np.asarray(places))
 
 
 def _flatten_lists(value: Any) -> Iterator[Any]:
@@ -733,7 +733,7 @@ def _wrap_plain(value: Any) -> NoisyValue:
     return NoisyValue(None, array, array, none, none.astype(float), None)
 
 
-def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
+def concatenate_flattened(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
     """Join the entries of several traced arrays in one axis."""
     if len(values) == 1:
         return values[0]

@@ -9,7 +9,7 @@ from .calls import TracedFunction
 from .places import Place, is_user_file, make_place
 
 
-def _is_same(value: Any, target: Any) -> bool:
+def _is_equal_to_target(value: Any, target: Any) -> bool:
     """Return True for a number or text that equals the target; the number types may differ."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return False
@@ -41,15 +41,15 @@ class _LineWatch:
         self._lines[id(frame)] = frame.f_lineno
         if event == "return":
             self.returned = make_place(frame, frame.f_lineno)
-            if _is_same(argument, self.target):
+            if _is_equal_to_target(argument, self.target):
                 self.places.append(self.returned)
         return self
 
     def _local_names_with_target_value(self, frame: Any) -> set[str]:
-        return {n for n, value in frame.f_locals.items() if _is_same(value, self.target)}
+        return {n for n, value in frame.f_locals.items() if _is_equal_to_target(value, self.target)}
 
 
-def find_lines_computing_value(
+def find_value_lines_and_return(
     function: TracedFunction, side: int, target: Any
 ) -> tuple[list[Place], Place | None]:
     """Find the lines of code that compute a given value in an ordinary run of a function.
@@ -65,7 +65,7 @@ def find_lines_computing_value(
     before = sys.gettrace()
     sys.settrace(watch)
     try:
-        function.run_ordinary(side, 0)
+        function.run_without_trace(side, 0)
     finally:
         sys.settrace(before)
     return watch.places, watch.returned

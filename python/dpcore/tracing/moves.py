@@ -86,7 +86,7 @@ class Conditions:
     uneven: list[tuple[NoiseUse, NoiseUse]] = field(default_factory=list)
     undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
 
-    def find_noisy_number(self, row: int) -> Owner:
+    def noisy_number_of_condition(self, row: int) -> Owner:
         """Return the noisy number (or entry of a noisy array) to which a condition belongs."""
         first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
         return Owner(use, other, row - first)
@@ -179,7 +179,7 @@ def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
     return terms[0][order], terms[1][order], terms[2][order]
 
 
-def collect_conditions(replay: TracedRun, table: NoiseTable) -> Conditions:
+def move_conditions(replay: TracedRun, table: NoiseTable) -> Conditions:
     """Collect the linear conditions on a change of the noise on x'.
 
     After the change, the run on x' reads and returns the same numbers as the run on x. Comparisons
@@ -282,7 +282,7 @@ def cheapest_move(conditions: Conditions, table: NoiseTable, sign: int = 1) -> N
     if hard.size > _MAX_HARD_ROWS or hard.size * (uses > 0).sum() > _MAX_HARD_ENTRIES:
         move.is_too_large = True
     elif hard.size:
-        _solve_coupled_rows(conditions, table, gaps, hard, move)
+        _solve_rows_sharing_noise(conditions, table, gaps, hard, move)
     down = table.is_upwards & (move.shift < 0)
     move.impossible |= down
     return move
@@ -328,7 +328,7 @@ def _fail_fractional_shifts(move: NoiseMove, table: NoiseTable, rows: Ints, colu
     move.failures += rows[whole][bad].tolist()
 
 
-def _solve_coupled_rows(
+def _solve_rows_sharing_noise(
     rows: Conditions, table: NoiseTable, gaps: Floats, hard: Ints, move: NoiseMove
 ) -> None:
     """Find the change of noise for conditions that share random values."""
@@ -357,7 +357,7 @@ def _solve_coupled_rows(
         gaussian = table.is_gaussian[part]
         units = None
         if gaussian.any():
-            units = _min_norm_change(block, aims, senses, gaussian)
+            units = _min_gaussian_move(block, aims, senses, gaussian)
         if units is None:
             units = _solve_program(block, aims, senses, table, part)
         if units is None:
@@ -408,7 +408,7 @@ def _split_into_independent_parts(matrix: Any, gaussian: Flags) -> list[tuple[In
     return [(part[part < count], part[part >= count] - count) for part in parts]
 
 
-def _min_norm_change(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
+def _min_gaussian_move(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
     """Return the shortest change of only the Gaussian noise, in units of sigma, or None.
 
     None if a condition is not an equation, or if no change of Gaussian noise meets all conditions.

@@ -28,7 +28,7 @@ _LAYERS: Final = (
 its module is loaded."""
 
 
-def _wrap_mechanism_sampler(original: Any) -> Any:
+def _make_traced_sampler(original: Any) -> Any:
     def fill_outputs(mech: Any, x: Any, size: int, *arguments: Any, **named: Any) -> Any:
         run = get_active_run()
         if run is None:
@@ -70,10 +70,10 @@ def draw_outputs(
     if is_seed and int(rng) not in run.issued_seeds:
         # Draws from a fixed seed are not noise.
         return sample(rng)
-    law = native.law_of(steps.noise).traced
+    law = native.facts_about_noise(steps.noise).traced
     out = named.get("out", arguments[1] if len(arguments) > 1 else None)
     if not law or steps.clip is not None or out is not None:
-        outputs = _take_native_step(run, steps, x, size, sample)
+        outputs = _record_native_draw_as_step(run, steps, x, size, sample)
         if out is None:
             return outputs
         out[...] = outputs
@@ -84,10 +84,10 @@ def draw_outputs(
     return outputs if steps.factor == 1.0 else outputs * steps.factor
 
 
-def _take_native_step(
+def _record_native_draw_as_step(
     run: TracedRun, steps: Any, x: Any, size: int, sample: Callable[[Any], Any]
 ) -> Any:
-    law = native.law_of(steps.noise)
+    law = native.facts_about_noise(steps.noise)
 
     def find_loss(first: Any, second: Any) -> tuple[float, float]:
         if np.shape(first) != np.shape(second):
@@ -126,17 +126,17 @@ def _noise_replacer(law: str) -> Callable[[Any], Any]:
     return make
 
 
-def _wrap_laplace_forward(original: Any) -> Any:
+def _make_traced_forward(original: Any) -> Any:
     def forward(self: Any, x: Any, *arguments: Any, **named: Any) -> Any:
         run = get_active_run()
         if run is None:
             return original(self, x, *arguments, **named)
-        return _take_noise_layer_step(run, self, x, lambda: original(self, x, *arguments, **named))
+        return _record_layer_as_step(run, self, x, lambda: original(self, x, *arguments, **named))
 
     return forward
 
 
-def _take_noise_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
+def _record_layer_as_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
     """Treat the call of an `L2LaplaceNoise` layer as one step with a known privacy loss."""
     scale = layer.scale
 
@@ -150,16 +150,16 @@ def _take_noise_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[]
     return run.record_noisy_call(type(layer).__name__, rows, call, find_loss)
 
 
-def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
+def list_dpcore_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
     """List dpcore's own functions that draw noise, with their replacements during a trace.
 
     Noise layers for torch are included only if they were imported.
     """
     patches: list[Patch] = [
-        (owner, "fill_outputs", _wrap_mechanism_sampler) for owner in (native, sources)
+        (owner, "fill_outputs", _make_traced_sampler) for owner in (native, sources)
     ]
     for place, name, method, law in _LAYERS:
         layer = attribute_if_imported(place, name)
         if layer is not None:
-            patches.append((layer, method, _noise_replacer(law) if law else _wrap_laplace_forward))
+            patches.append((layer, method, _noise_replacer(law) if law else _make_traced_forward))
     return patches

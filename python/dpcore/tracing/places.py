@@ -35,7 +35,7 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line} in {self.function}"
 
 
-def _is_skipped(file: str) -> bool:
+def _is_library_file(file: str) -> bool:
     skipped = _IS_SKIPPED.get(file)
     if skipped is None:
         inside = file.startswith((_OWN_FOLDER, *_SKIPPED_FOLDERS))
@@ -51,7 +51,7 @@ def find_place() -> Place:
     skipped = _IS_SKIPPED
     while frame is not None:
         file = frame.f_code.co_filename
-        if not (skipped[file] if file in skipped else _is_skipped(file)):
+        if not (skipped[file] if file in skipped else _is_library_file(file)):
             break
         frame = frame.f_back
     return Place("?", 0, "?") if frame is None else make_place(frame, frame.f_lineno)
@@ -67,4 +67,4 @@ def make_place(frame: Any, line: int) -> Place:
 
 def is_user_file(file: str) -> bool:
     """Return True if a file contains code of the user, and False for a file of a library."""
-    return not _is_skipped(file)
+    return not _is_library_file(file)

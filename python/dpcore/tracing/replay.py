@@ -274,7 +274,7 @@ class TracedRun:
         reference = self._match_draw(law, shape, parameter, place, number)
         is_matched = reference is not None
         noise = reference.noise if reference is not None else np.asarray(sample(self.base))
-        start = reference.start if reference is not None else self._next_start()
+        start = reference.start if reference is not None else self._first_index_of_next_draw()
         scales = np.asarray(scale, float)
         draw = NoiseDraw(place, law, np.asarray(parameter), scales, shape, start, noise)
         self.draws.append(draw)
@@ -304,7 +304,7 @@ class TracedRun:
             np.rint(noise * factors).astype(noise.dtype) if law.whole else noise * factors
         )
 
-    def _next_start(self) -> int:
+    def _first_index_of_next_draw(self) -> int:
         reference = self.reference.size if self.reference else 0
         return max(self.size, reference)
 
@@ -318,7 +318,7 @@ class TracedRun:
         """Return the draw of the run on x that this draw repeats; record differences."""
         if self.reference is None:
             return None
-        start, size = self._next_start(), int(np.prod(shape))
+        start, size = self._first_index_of_next_draw(), int(np.prod(shape))
         if number >= len(self.reference.draws):
             times = sum(draw.law is law for draw in self.draws) + 1
             text = f"x' draws {law.name} {format_nth_time(times)}, x does not"
@@ -335,7 +335,7 @@ class TracedRun:
             self._record_parting("control flow", place, text, start, start + size)
             return None
         if differ_much(twin.parameter, parameter):
-            values = f"{show_value(twin.parameter)} on x and {show_value(parameter)} on x'"
+            values = f"{value_text(twin.parameter)} on x and {value_text(parameter)} on x'"
             text = f"the {law.parameter} of {law.name} is {values}"
             self._record_parting("data in a law", place, text, twin.start, twin.start + size)
         return twin
@@ -473,7 +473,7 @@ class TracedRun:
         self.steps.append(step)
         for key, setting in (settings or {}).items():
             if differ_much(twin.settings.get(key, setting), setting):
-                values = f"{show_value(twin.settings[key])} on x and {show_value(setting)} on x'"
+                values = f"{value_text(twin.settings[key])} on x and {value_text(setting)} on x'"
                 self._record_parting("data in a law", place, f"the {key} of {name} is {values}")
         if self.mode == "replay":
             step.distance, step.loss = find_loss(twin.inputs, inputs)
@@ -497,7 +497,7 @@ def format_nth_time(number: int) -> str:
     return f"{'an' if word.startswith('e') else 'a'} {word} time"
 
 
-def show_value(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value as short text for a message: numbers have six digits, long arrays are cut."""
     array = np.asarray(value)
     if array.ndim == 0 and array.dtype.kind in "iu":

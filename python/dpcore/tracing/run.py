@@ -18,19 +18,19 @@ from ..suggestions import explain_argument_errors
 from .analysis import (
     DrawTrace,
     find_loss,
-    find_loss_rounding_error,
     has_larger_loss_when_swapped,
     mark_visible_changes,
     move_and_costs,
+    relative_loss_error_bound,
     sum_visible_step_losses,
     trace_both_inputs_with_same_noise,
 )
 from .calls import TracedFunction, keep_global_states
-from .draws import HOOKS, patch_sources
+from .draws import HOOKS, patch_random_functions
 from .findings import EARLY_KINDS, confirm_suspicion, find_noiseless_output, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
-from .own_noise import list_own_patches
-from .replay import EarlyReading, NoiseDraw, show_value
+from .own_noise import list_dpcore_patches
+from .replay import EarlyReading, NoiseDraw, value_text
 from .returned import RUN_TOLERANCE
 
 _MAX_DRAWS: Final = 1_000
@@ -47,7 +47,7 @@ _MANY_DRAWS: Final = 16
 _WARMING_DRAW: Final = 2**32 - 1
 _MAX_SCALES: Final = 3
 
-HOOKS.append(list_own_patches)
+HOOKS.append(list_dpcore_patches)
 
 
 @explain_argument_errors
@@ -111,7 +111,7 @@ def trace(
     draws = integer("draws", draws, 1, _MAX_DRAWS)
     seed = to_seed(rng)
     function = TracedFunction.of(f, pair, seed)
-    with keep_global_states(), patch_sources():
+    with keep_global_states(), patch_random_functions():
         course = _TraceCourse(function, level, delta, draws)
         course.run()
     return course.to_trace()
@@ -143,16 +143,16 @@ class _TraceCourse:
 
     def run(self) -> None:
         """Trace one draw of the noise after another until the outcome is decided."""
-        self.settled = self._warm_up()
+        self.settled = self._run_once_to_warm_up()
         for number in range(self.count):
             if self.settled is not None:
                 break
             draw, self.settled = self._trace_draw(number)
             self.draws.append(draw)
             if self.settled is None and has_larger_loss_when_swapped(draw):
-                self.settled = self._trace_swapped(number)
+                self.settled = self._swap_and_trace(number)
         if self.settled is None:
-            self.settled = self._judge_losses()
+            self.settled = self._outcome_of_all_losses()
 
     def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
         """Trace one draw of the noise.
@@ -186,9 +186,9 @@ class _TraceCourse:
         is_open = settled.outcome in ("no loss", "not traceable")
         return is_open or kinds == ["data in a noisy value"]
 
-    def _warm_up(self) -> _SettledOutcome | None:
+    def _run_once_to_warm_up(self) -> _SettledOutcome | None:
         """Run the function once on x, so that caches and imports do not disturb the trace."""
-        first = self.function.make_run("plain", _WARMING_DRAW)
+        first = self.function.make_empty_run("plain", _WARMING_DRAW)
         self.function.run(0, first)
         return None
 
@@ -197,7 +197,7 @@ class _TraceCourse:
         if draw.raised is not None:
             return self._judge_error_on_x_prime_only(draw.raised)
         if draw.untraceable or self.function.bypassed:
-            return _SettledOutcome("not traceable", self._explain_untraceable(draw))
+            return _SettledOutcome("not traceable", self._reason_why_untraceable(draw))
         findings = list_definite_findings(draw)
         early = [f for f in findings if f.kind in EARLY_KINDS and self.delta > 0]
         if early:
@@ -241,7 +241,7 @@ class _TraceCourse:
     def _explain_why_no_noise_move_exists(self, draw: DrawTrace) -> str:
         assert draw.rows is not None
         assert draw.move is not None
-        owners = [draw.rows.find_noisy_number(row) for row in draw.move.failures]
+        owners = [draw.rows.noisy_number_of_condition(row) for row in draw.move.failures]
         compared = [owner for owner in owners if owner.use.sense is not None]
         if compared:
             return f"no move of the noise keeps the comparison at {compared[0].use.place.short}"
@@ -253,18 +253,18 @@ class _TraceCourse:
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
-                self.function.run_ordinary(0, number)
+                self.function.run_without_trace(0, number)
             except Exception:
                 return _SettledOutcome("not traceable", f"{text}; so does x in an ordinary run")
             try:
-                self.function.run_ordinary(1, number)
+                self.function.run_without_trace(1, number)
             except Exception:
                 continue
             return _SettledOutcome("not traceable", f"{text}, but not in an ordinary run")
         self.findings = [TraceFinding("control flow", f"{text}; x does not")]
         return _SettledOutcome("a finding")
 
-    def _explain_untraceable(self, draw: DrawTrace) -> str:
+    def _reason_why_untraceable(self, draw: DrawTrace) -> str:
         if self.function.bypassed:
             return (
                 "a global generator is drawn from past its module (from random import gauss binds "
@@ -272,7 +272,7 @@ class _TraceCourse:
             )
         return draw.untraceable
 
-    def _trace_swapped(self, number: int) -> _SettledOutcome | None:
+    def _swap_and_trace(self, number: int) -> _SettledOutcome | None:
         """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
         other = trace_both_inputs_with_same_noise(self.function.swap(), number)
         settled = self._outcome_if_draw_decides_it(other)
@@ -283,7 +283,7 @@ class _TraceCourse:
 
     # All draws.
 
-    def _judge_losses(self) -> _SettledOutcome:
+    def _outcome_of_all_losses(self) -> _SettledOutcome:
         """Return the outcome that the losses of all draws decide."""
         if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
             fixed = _first_fixed_draw_name(self.draws[0])
@@ -330,7 +330,7 @@ class _TraceCourse:
                 if settled is not None:
                     return False
                 self.draws.append(draw)
-                if has_larger_loss_when_swapped(draw) and self._trace_swapped(number) is not None:
+                if has_larger_loss_when_swapped(draw) and self._swap_and_trace(number) is not None:
                     return False
             if not self._is_visible_loss_above_claim(self.draws[number], 1.0):
                 return False
@@ -355,7 +355,7 @@ class _TraceCourse:
         return self._is_above_claim(draw.pure_cost(solution[1]) + steps, draw.find_mu(solution[1]))
 
     def _is_above_claim(self, pure: float, mu: float) -> bool:
-        slack = max(_ABOVE_TOLERANCE, *map(find_loss_rounding_error, self.draws))
+        slack = max(_ABOVE_TOLERANCE, *map(relative_loss_error_bound, self.draws))
         if isinstance(self.claim, GDP) and not pure:
             return mu > self.claim.mu * (1 + slack)
         assert self.level is not None
@@ -471,7 +471,7 @@ def list_steps_by_decreasing_loss(draw: DrawTrace) -> tuple[TraceStep, ...]:
 
 def _describe_law(noise: NoiseDraw, values: set[float]) -> str:
     some = sorted(values)
-    text = show_value(some[0]) if len(some) == 1 else f"{some[0]:.6g} to {some[-1]:.6g}"
+    text = value_text(some[0]) if len(some) == 1 else f"{some[0]:.6g} to {some[-1]:.6g}"
     return f"{noise.law.name}, {noise.law.parameter} {text}"
 
 
@@ -485,9 +485,9 @@ def _first_noised_value(draw: DrawTrace, noise: NoiseDraw) -> str:
         return ""
     rows = draw.rows.rows[draw.rows.columns == moved[0]]
     for row in rows:
-        owner = draw.rows.find_noisy_number(int(row))
+        owner = draw.rows.noisy_number_of_condition(int(row))
         if owner.use.sense is None:
             values = [np.ravel(u.form[0])[owner.entry] for u in (owner.use, owner.other)]
-            first, second = map(show_value, values)
+            first, second = map(value_text, values)
             return f"meets {first} and {second} at {owner.use.find_addition(owner.entry).short}"
-    return f"compared at {draw.rows.find_noisy_number(int(rows[0])).use.place.short}"
+    return f"compared at {draw.rows.noisy_number_of_condition(int(rows[0])).use.place.short}"

@@ -335,7 +335,7 @@ def _guess_canaries(
     """Train the model, score the canaries by their losses, and guess which ones are included."""
     scores = -_call_and_check_losses(fit(batch), canaries, included.size)
     report = audit_outputs(scores, label=included, source=False, **rules)
-    auc = _compute_auc(scores[included], scores[~included])
+    auc = _scores_auc(scores[included], scores[~included])
     return replace(report, names=("canaries of one training",) * 2, auc=auc)
 
 
@@ -354,7 +354,7 @@ def _call_and_check_losses(loss_function: Any, canaries: Any, many: int) -> npt.
     return values
 
 
-def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
+def _scores_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
     """Compute the share of pairs (inside, outside) with a higher score inside; ties count 1/2."""
     if not inside.size or not outside.size:
         return None
@@ -399,7 +399,7 @@ def _note_too_few_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
 
 def _describe_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     """Return a remark on canaries that are equal to each other or to a record."""
-    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_whole_record_covered(key))
+    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_whole_record_hashed(key))
     equal = sum(times for times in mine.values() if times > 1)
     prints = {fingerprint_input(record) for record in records}
     among = sum(times for key, times in mine.items() if key in prints)
@@ -410,9 +410,9 @@ def _describe_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     return tuple(f"{many:,} canaries {what}" for many, what in remark if many)
 
 
-def _is_whole_record_covered(key: Any) -> bool:
+def _is_whole_record_hashed(key: Any) -> bool:
     """Return True if a fingerprint covers the whole content of a record."""
-    return all(map(_is_whole_record_covered, key)) if isinstance(key, tuple) else key is not None
+    return all(map(_is_whole_record_hashed, key)) if isinstance(key, tuple) else key is not None
 
 
 def _check_canaries(records: Any, canaries: Any) -> int:

@@ -113,7 +113,7 @@ class OpacusStep:
         self.model, self.optimizer, self.losses = model, optimizer, losses
         optimizers = _require_module("opacus.optimizers")
         self._ghost = isinstance(optimizer, optimizers.DPOptimizerFastGradientClipping)
-        _check_kind(model, self._ghost)
+        _check_wrapper(model, self._ghost)
         requirement = "a function (model, records) -> losses, or None where gradients are given"
         if losses is not None:
             check_function("losses", requirement, losses, 2)
@@ -171,9 +171,9 @@ class OpacusStep:
         _require_same_gradients(held, again)
         return PreparedBatch(self, held)
 
-    def _select_stored_gradients(self, indices: Any) -> list[Any]:
+    def _select_stored_gradients(self, records: Any) -> list[Any]:
         torch = _require_module("torch")
-        rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(indices), int)])
+        rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(records), int)])
         parts = torch.split(rows, list(self.sizes), dim=1)
         return [
             part.to(parameter.device, parameter.dtype).reshape(len(rows), *parameter.shape)
@@ -368,7 +368,7 @@ def _check_opacus_module(model: Any) -> None:
     raise mistyped("model", requirement, type(model).__name__)
 
 
-def _check_kind(model: Any, ghost: bool) -> None:
+def _check_wrapper(model: Any, ghost: bool) -> None:
     """Check that the wrapper of the model fits the clipping of the optimizer."""
     kind = _require_module("opacus.grad_sample").GradSampleHooksFastGradientClipping
     if ghost != isinstance(model, kind):

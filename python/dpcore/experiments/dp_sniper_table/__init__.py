@@ -592,21 +592,21 @@ class Result(Tabled[Config]):
             A matplotlib figure.
         """
         rows = self.rows
-        picture = drawing.make_canvas(1.3 + 0.2 * len(rows), ax)
+        picture = drawing.empty_figure(1.3 + 0.2 * len(rows), ax)
         axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
         beside.set_axis_off()
         axes.set_xscale("log")
         axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
         for place, row in enumerate(reversed(rows)):
-            _draw_row_marks(axes, place, row)
-            _write_row_values(beside, place, row)
+            _draw_bound_and_true_loss(axes, place, row)
+            _write_bounds_and_true_loss(beside, place, row)
         for head, spot in _BENCHMARK_COLUMNS:
             beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=drawing.SMALL)
         axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
         axes.set(xlim=(_RATIO_AXIS_START, _RATIO_AXIS_END), ylim=(-0.7, len(rows) - 0.3))
         drawing.set_ticks(axes.xaxis, [0.5, 0.7, 1, 1.5, 2, 3, 5, 10])
         label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
-        drawing.tidy_axes(axes, label)
+        drawing.style_axes(axes, label)
         axes.tick_params(axis="y", length=0)
         drawing.add_legend(picture, _make_benchmark_legend(), 4, "upper")
         return restyle_figure(picture)
@@ -624,7 +624,7 @@ s: wall-clock seconds, ours the median with the choice of the event, theirs on t
 StatDP's without its verification of about 3 hours."""
 
 
-def _judge_row(row: Row) -> str:
+def _compare_with_dp_sniper(row: Row) -> str:
     beyond = row.benchmark.dp_sniper_best > row.benchmark.supremum
     verdict = "at least" if row.reached else "below, theirs is untrue" if beyond else "below"
     return f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict
@@ -663,7 +663,7 @@ _COLUMNS = (
         "benchmark",
         lambda benchmark: f"{benchmark.statdp_seconds:,}" if benchmark.statdp else "none",
     ),
-    Column("against DP-Sniper", _judge_row, left=True),
+    Column("against DP-Sniper", _compare_with_dp_sniper, left=True),
 )
 
 
@@ -686,7 +686,7 @@ _BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7
 """Headings of the numbers next to the panel, and their horizontal positions."""
 
 
-def _draw_row_marks(axes: drawing.Axes, place: int, row: Row) -> None:
+def _draw_bound_and_true_loss(axes: drawing.Axes, place: int, row: Row) -> None:
     benchmark, unit = row.benchmark, row.benchmark.dp_sniper_best
     ratio, truth = row.certified / unit, benchmark.supremum / unit
     colour = BLUE if row.reached else RED
@@ -705,7 +705,7 @@ def _draw_row_marks(axes: drawing.Axes, place: int, row: Row) -> None:
         axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
 
 
-def _write_row_values(beside: drawing.Axes, place: int, row: Row) -> None:
+def _write_bounds_and_true_loss(beside: drawing.Axes, place: int, row: Row) -> None:
     benchmark = row.benchmark
     figures = (row.certified, benchmark.dp_sniper_best, benchmark.supremum)
     colours = (BLUE if row.reached else RED, INK, INK)

@@ -310,7 +310,7 @@ def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floa
     return limit
 
 
-def _mark_stopped(above: Bools, cutoff: int) -> Flags:
+def _unanswered_query_flags(above: Bools, cutoff: int) -> Flags:
     """Return 1 for every query after `cutoff` queries above the threshold, and 0 otherwise."""
     marks = np.zeros(above.shape, np.int8)
     for before, now, flags in zip(marks, marks[1:], above.view(np.int8), strict=False):
@@ -320,12 +320,12 @@ def _mark_stopped(above: Bools, cutoff: int) -> Flags:
 
 def _make_flags(above: Bools, cutoff: int) -> Flags:
     # All bits of -1 are set, so a bitwise or overwrites. It costs a tenth of a masked copy.
-    return above.view(np.int8) | -_mark_stopped(above, cutoff)
+    return above.view(np.int8) | -_unanswered_query_flags(above, cutoff)
 
 
 def _withhold_values(noisy: Floats, above: Bools, cutoff: int, below: int, stopped: int) -> Floats:
     """Overwrite the values of `noisy` that the mechanism does not release, and return `noisy`."""
-    ended = _mark_stopped(above, cutoff)
+    ended = _unanswered_query_flags(above, cutoff)
     withheld = ~above | ended.view(np.bool_)
     # Arithmetic is exact here, and is used for the same reason.
     noisy *= ~withheld

@@ -32,7 +32,7 @@ from ...sensitivity import MinMaxRows
 from ...text import Corpus
 from ..base import encode_fields, setting
 from ..corpora import TextOptions, read_texts
-from ..drawing import Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes, write_at
+from ..drawing import Axes, Figure, add_legend, add_upper_axis, empty_figure, style_axes, write_at
 from ..running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run
 from . import models as study
 from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Job, Model, Test
@@ -258,12 +258,12 @@ class Result(Tabled[Config]):
         seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
         parts = [_NOISE_GLOSSARY]
         cells = list(product(self.sizes, config.dims))
-        parts += [_format_variant_and_study_rows(self, size, dim) for size, dim in cells]
-        masked = [row for size, dim in cells for row in _masked_accuracy_rows(self, size, dim)]
+        parts += [_format_accuracies_by_epsilon(self, size, dim) for size, dim in cells]
+        masked = [row for size, dim in cells for row in _masked_word_accuracy_rows(self, size, dim)]
         if masked:
             columns = [f"mu {mu:g}" for mu in config.mus]
             parts += [_MASKS_GLOSSARY, align_rows([("", *columns), *masked])]
-        learnt = [row for size, dim in cells for row in _loss_and_accuracy_rows(self, size, dim)]
+        learnt = [row for size, dim in cells for row in _train_loss_accuracy_rows(self, size, dim)]
         if learnt:
             levels = [f"{level:g}" for level in config.epsilons]
             parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
@@ -272,7 +272,7 @@ class Result(Tabled[Config]):
             parts.append(f"The study: {study.SOURCE}; its Yelp are long reviews, ours sentences.")
         head = (
             f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} "
-            "noisy texts\nbehind every accuracy\n" + "\n".join(map(_corpus_facts_line, self.sizes))
+            "noisy texts\nbehind every accuracy\n" + "\n".join(map(_format_corpus_size, self.sizes))
         )
         if config.data is None:
             head += (
@@ -290,7 +290,7 @@ class Result(Tabled[Config]):
                 {"dim": dim, "claimed": level, "true": true_epsilon(level, dim)}
                 for dim, level in product(self.config.dims, self.config.epsilons)
             ],
-            models=[_trained_to_dict(model) for model in self.models],
+            models=[_trained_model_to_dict(model) for model in self.models],
             crossings=[
                 {"data": data, "dim": dim, "epsilon": least_epsilon_robust_wins(self, data, dim)}
                 for data, dim in cells
@@ -298,9 +298,9 @@ class Result(Tabled[Config]):
             against_constant=[
                 {"data": data, "dim": dim, **_gain_to_dict(gain)}
                 for data, dim in cells
-                for gain in variant_gains_vs_control(self, data, dim)
+                for gain in accuracy_gains_vs_control(self, data, dim)
             ],
-            study=_published_records(self) if self.config.data is not None else [],
+            study=_list_published_accuracies(self) if self.config.data is not None else [],
         )
 
     def plot(self, ax: Any = None) -> Figure:
@@ -312,11 +312,11 @@ class Result(Tabled[Config]):
             A matplotlib figure.
         """
         cells = list(product(self.sizes, self.config.dims))
-        masked = [cell for cell in cells if _masked_accuracy_curves(self, *cell)]
+        masked = [cell for cell in cells if _curves_by_masked_share(self, *cell)]
         columns = max(1, min(2, max(len(cells), len(masked))))
 
         rows = -(-len(cells) // columns) + -(-len(masked) // columns)
-        picture = make_canvas(0.9 + 2.5 * rows, ax)
+        picture = empty_figure(0.9 + 2.5 * rows, ax)
         grid = picture.subplots(rows, columns, squeeze=False)
         first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
         second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
@@ -405,7 +405,7 @@ def least_epsilon_robust_wins(result: Result, data: str, dim: int) -> float | No
     return crossing
 
 
-def variant_gains_vs_control(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
+def accuracy_gains_vs_control(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
     """Return the differences in accuracy between each training variant and the control.
 
     The control is a model trained with noise of epsilon 5. The result has one entry for each
@@ -445,7 +445,7 @@ Robust training, each model at its own epsilon: the loss of the last epoch in na
 guessing is ln of the number of labels), and accuracy without noise in the test."""
 
 
-def _corpus_facts_line(size: Size) -> str:
+def _format_corpus_size(size: Size) -> str:
     return (
         f"  {size.data}: {size.origin}; {size.train:,} training and {size.test:,} test texts, "
         f"{size.labels} labels, chance {size.chance:.3f}"
@@ -472,7 +472,7 @@ def _format_published_accuracy(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _format_variant_and_study_rows(result: Result, size: Size, dim: int) -> str:
+def _format_accuracies_by_epsilon(result: Result, size: Size, dim: int) -> str:
     """Format one row for each variant, each followed by the study's row for the same variant."""
     levels = (None, *result.config.epsilons)
     title = _table_title(size, dim, result)
@@ -490,7 +490,7 @@ def _format_variant_and_study_rows(result: Result, size: Size, dim: int) -> str:
     return align_rows(rows)
 
 
-def _masked_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+def _masked_word_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
     mus = result.config.mus
     shown = []
     for line in ("not robust", "robust"):
@@ -510,7 +510,7 @@ def _masked_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tupl
         yield from shown
 
 
-def _loss_and_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+def _train_loss_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
     models = [result.of(size.data, dim, "robust", level) for level in result.config.epsilons]
     if any(models):
         title = _table_title(size, dim, result)
@@ -532,7 +532,7 @@ def _compare_variants(result: Result) -> Iterator[str]:
         theirs = study.CROSSINGS.get((size.data, dim)) if real else None
         published = "" if theirs is None else f" (the study: {theirs:g})"
         yield f"{title}: robust is better than not robust {where}{published}."
-        compared = variant_gains_vs_control(result, size.data, dim)
+        compared = accuracy_gains_vs_control(result, size.data, dim)
         if compared:
             yield _describe_clear_gains("better", [g for g in compared if g.beyond and g.mean > 0])
             yield _describe_clear_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
@@ -548,7 +548,7 @@ def _describe_clear_gains(word: str, gains: list[Gain]) -> str:
     return textwrap.fill(sentence, 98, initial_indent="  ", subsequent_indent="    ")
 
 
-def _trained_to_dict(model: Model) -> dict[str, Any]:
+def _trained_model_to_dict(model: Model) -> dict[str, Any]:
     tests = [{**encode_fields(test), "accuracy": value} for test, value in model.accuracies]
     entries = {"loss": model.loss, "clean": model.clean}
     return {**encode_fields(model.job), **entries, "accuracies": tests}
@@ -559,7 +559,7 @@ def _gain_to_dict(gain: Gain) -> dict[str, Any]:
     return entries | {"spreads": gain.noise, "beyond": gain.beyond}
 
 
-def _published_records(result: Result) -> list[dict[str, Any]]:
+def _list_published_accuracies(result: Result) -> list[dict[str, Any]]:
     """Return the published results of the study that the tables show."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
@@ -634,7 +634,7 @@ def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> N
     )  # fmt: skip
 
 
-def _masked_accuracy_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
+def _curves_by_masked_share(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
     """Return the curves of accuracy at claimed epsilon 4 against the share of masked words."""
     curves = {}
     kinds = (
@@ -655,7 +655,7 @@ def _masked_accuracy_curves(result: Result, size: Size, dim: int) -> dict[str, t
 
 
 def _draw_accuracy_vs_masked_share(axes: Axes, result: Result, size: Size, dim: int) -> None:
-    for name, (style, points) in _masked_accuracy_curves(result, size, dim).items():
+    for name, (style, points) in _curves_by_masked_share(result, size, dim).items():
         _draw_accuracy_curve(axes, name, points, style)
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)
@@ -669,4 +669,4 @@ def _set_accuracy_axis(axes: Axes, result: Result, size: Size, dim: int, x: str)
     axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     made = f"generated ({size.labels} labels)"
     name = made if result.config.data is None else DATA[size.data]
-    tidy_axes(axes, x, y=f"accuracy, {name}, d = {dim}")
+    style_axes(axes, x, y=f"accuracy, {name}, d = {dim}")

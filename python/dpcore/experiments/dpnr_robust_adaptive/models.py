@@ -274,7 +274,7 @@ def _is_dimension_tested_with_masked_words(config: Any, dim: int) -> bool:
     return bool(config.full or dim == config.dims[0])
 
 
-def _epsilons_or_none_if_one_model(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
+def _training_epsilons_or_none(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
     """Return the training epsilons of a variant, or (None,) if all tests use one model."""
     if not line.each:
         return (None,)
@@ -296,22 +296,22 @@ def list_training_jobs(config: Any) -> Iterator[Job]:
             if (shared := LINES[name].shared) is not None:
                 jobs[first(*shared)] = None
             else:
-                levels = _epsilons_or_none_if_one_model(LINES[name], config)
+                levels = _training_epsilons_or_none(LINES[name], config)
                 jobs |= dict.fromkeys(first(name, level) for level in levels)
         if _is_dimension_tested_with_masked_words(config, dim):
             jobs |= dict.fromkeys(_jobs_of_tests_with_masked_words(first, config))
         yield from jobs
 
 
-def _jobs_of_tests_with_masked_words(first: Any, config: Any) -> Iterator[Job]:
+def _jobs_of_tests_with_masked_words(job_factory: Any, config: Any) -> Iterator[Job]:
     """Yield all models for tests with masked words. Some are also trained with masked words."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:
-            yield first(line, level)
-            yield first(line, level, 0.0, "zero_id")
+            yield job_factory(line, level)
+            yield job_factory(line, level, 0.0, "zero_id")
     for mask in MASKS if "robust" in config.lines else ():
         for mu in config.mus:
-            yield first("robust", MU_EPSILON, mu, mask)
+            yield job_factory("robust", MU_EPSILON, mu, mask)
 
 
 class Bench:
@@ -352,11 +352,11 @@ class Bench:
         return Model(job, training_of_model(model).losses[-1], tests[Test()], tuple(tests.items()))
 
     def _prepare_texts_once(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
-        from ...text.systems.training import units_of
+        from ...text.systems.training import texts_to_ids
 
         if kind not in self._kept:
             ready = model.prepare(self._corpus)
-            self._kept[kind] = (ready, units_of(ready.vocabulary, self.test.texts))
+            self._kept[kind] = (ready, texts_to_ids(ready.vocabulary, self.test.texts))
         return self._kept[kind]
 
     def _run_tests(

@@ -127,7 +127,7 @@ def prepare_texts_encoders_and_pairs(config: Any) -> Material:
     truth = np.stack([test.attribute(name) for name in names], axis=1)
     extractors = {name: _make_text_encoder(name, config, corpus) for name in config.encoders}
     widths = tuple((name, made([test.texts[0]]).shape[1]) for name, made in extractors.items())
-    facts = _collect_facts(corpus, names, unseen, truth, config.data is None, widths)
+    facts = _corpus_sizes_and_baselines(corpus, names, unseen, truth, config.data is None, widths)
     pairs = {name: _find_worst_pair(made, corpus) for name, made in extractors.items()}
     return Material(corpus, facts, unseen, truth, extractors, pairs)
 
@@ -144,7 +144,7 @@ def _first_copy_of_unseen_test_flags(corpus: Corpus) -> Flags:
     return np.array(marks)
 
 
-def _collect_facts(
+def _corpus_sizes_and_baselines(
     corpus: Corpus, names: tuple[str, ...], unseen: Any, truth: Any, made: bool, widths: Any
 ) -> Facts:
     train, valid, test = (len(part) for part in (corpus.train, corpus.valid, corpus.test))
@@ -398,7 +398,7 @@ class Run(Shown):
     discriminator: float | None
 
     @property
-    def refitted(self) -> float | None:
+    def refit_accuracy(self) -> float | None:
         """Accuracy of a new classifier for the main task (the label), on unseen test texts.
 
         The classifier is trained on the released vectors, and is of the same type as the best
@@ -467,20 +467,20 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
     )  # fmt: skip
 
 
-def choose_attackers(size: str, rows: int) -> list[Attacker]:
+def choose_attackers(run_size: str, text_count: int) -> list[Attacker]:
     """Return the attackers that predict private attributes, for one size of the experiment.
 
-    An attacker is a classifier applied to transformed vectors. If `size` is "full", the list
+    An attacker is a classifier applied to transformed vectors. If `run_size` is "full", the list
     contains all usual attackers. Otherwise, the list contains only one type of classifier ("quick")
-    or two types ("usual"), each with two transforms. `rows` is the number of training texts.
+    or two types ("usual"), each with two transforms. `text_count` is the number of training texts.
     """
     attackers = [
         attacker
-        for attacker in usual(rows)
-        if size == "full" or attacker.behind in _USUAL_TRANSFORMS
+        for attacker in usual(text_count)
+        if run_size == "full" or attacker.behind in _USUAL_TRANSFORMS
     ]
     kinds = list(dict.fromkeys(attacker.classifier for attacker in attackers))
-    most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]
+    most = {"quick": 1, "usual": 2, "full": len(kinds)}[run_size]
     return [attacker for attacker in attackers if attacker.classifier in kinds[:most]]
 
 

@@ -261,11 +261,11 @@ class Result(Tabled[Config]):
         several = len(self.config.encoders) > 1
         own = [row for row in self.rows if row.first.discriminator is not None]
         return self.join_parts(
-            _format_introduction(self),
+            _format_corpus_summary(self),
             _format_task_table(self, several) if self.rows else "",
-            _format_attacker_table(self, several) if self.rows else "",
-            _format_claims_table(self) if self.claims else "",
-            _format_training_adversary_table(own) if own else "",
+            _format_attacker_f1_table(self, several) if self.rows else "",
+            _format_claim_audit_table(self) if self.claims else "",
+            _format_adversary_accuracy_table(own) if own else "",
             "" if self.facts.made else _format_paper_comparison(self),
         )
 
@@ -282,7 +282,7 @@ class Result(Tabled[Config]):
             texts=texts,
             rows=[_system_row_to_dict(row) for row in self.rows],
             claims=[_verdict_to_dict(verdict) for verdict in self.claims],
-            paper=[_figure_to_dict(figure) for figure in FIGURES],
+            paper=[_published_result_to_dict(figure) for figure in FIGURES],
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
@@ -293,11 +293,11 @@ class Result(Tabled[Config]):
         """
         encoders = list(dict.fromkeys(row.case.encoder for row in self.rows if row.case.claim))
         encoders = encoders or [self.config.encoders[0]]
-        picture = drawing.make_canvas(0.9 + 2.7 * len(encoders), ax)
+        picture = drawing.empty_figure(0.9 + 2.7 * len(encoders), ax)
         panels = picture.subplots(len(encoders), 2, squeeze=False)
         for pair, encoder in zip(panels, encoders, strict=True):
-            _draw_attackers(pair[0], self, encoder)
-            _draw_main_task(pair[1], self, encoder)
+            _draw_attacker_f1(pair[0], self, encoder)
+            _draw_main_task_accuracy(pair[1], self, encoder)
             for axes in pair:
                 _set_claim_axis(axes, self, encoder)
         made = "made-up texts" if self.facts.made else "the authors' AG file"
@@ -307,7 +307,7 @@ class Result(Tabled[Config]):
         return restyle_figure(picture)
 
 
-def _format_introduction(result: Result) -> str:
+def _format_corpus_summary(result: Result) -> str:
     facts, config = result.facts, result.config
     made = "TEXTS THAT WERE MADE UP (no data were given): " if facts.made else ""
     widths = ", ".join(f"{name} {width}" for name, width in facts.widths)
@@ -351,7 +351,7 @@ def _format_task_table(result: Result, several_encoders: bool) -> str:
         Column("main", lambda row: _format_mean(row.over("main"), seeds)),
         Column("unseen", lambda row: _format_mean(row.over("main_unseen"), seeds)),
         Column("refitted", "first.refitted", ".3f"),
-        Column(f"gap of {first}", "first.group.gap", _format_group_gap),
+        Column(f"gap of {first}", "first.group.gap", _format_gap_with_interval),
     ]
     return (
         "Claim and task. true: epsilon for any two texts; largest pair: exact loss of the training "
@@ -369,11 +369,11 @@ def _list_system_columns(several: bool) -> list[Column]:
     ]
 
 
-def _format_group_gap(gap: Any) -> str:
+def _format_gap_with_interval(gap: Any) -> str:
     return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
 
 
-def _format_attacker_table(result: Result, several_encoders: bool) -> str:
+def _format_attacker_f1_table(result: Result, several_encoders: bool) -> str:
     first = result.facts.names[0]
     seeds = result.config.seeds > 1
     columns = [
@@ -418,7 +418,7 @@ _CLAIM_COLUMNS = (
 )
 
 
-def _format_claims_table(result: Result) -> str:
+def _format_claim_audit_table(result: Result) -> str:
     trials = result.config.trials
     return (
         f"Audits on the largest pair of the training texts, {trials:,} trials per side (bounds end "
@@ -434,7 +434,7 @@ _OPPONENT_COLUMNS = (
 )
 
 
-def _format_training_adversary_table(rows: list[Row]) -> str:
+def _format_adversary_accuracy_table(rows: list[Row]) -> str:
     floor = rows[0].first.chosen.floors[0].accuracy
     return (
         "Accuracy over the attributes: the opponent of the training (all test texts), and the "
@@ -489,7 +489,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
     ]
     return (
         {"seed": str(run.seed), "true": run.true, "loss_of_largest_pair": run.loss}
-        | {"main": run.main, "main_unseen": run.main_unseen, "main_refitted": run.refitted}
+        | {"main": run.main, "main_unseen": run.main_unseen, "main_refitted": run.refit_accuracy}
         | {"naive": naive, "certified": run.certified, "refuted": run.refuted}
         | {"discriminator": run.discriminator}
         | {"empirical_privacy": run.chosen.empirical_privacy_f1}
@@ -497,7 +497,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
     )
 
 
-def _figure_to_dict(figure: Published) -> dict[str, Any]:
+def _published_result_to_dict(figure: Published) -> dict[str, Any]:
     entries = {"system": figure.system, "claim": figure.claim}
     return entries | {"main": figure.main, "privacy": figure.privacy}
 
@@ -521,7 +521,7 @@ _HOLLOW_MARK_STYLE: dict[str, Any] = {"linestyle": "--", "linewidth": 0.8, "mark
 _HOLLOW_MARK_STYLE |= {"markerfacecolor": WHITE}
 
 
-def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
+def _draw_attacker_f1(axes: drawing.Axes, result: Result, encoder: str) -> None:
     for system, style in _SYSTEM_STYLES.items():
         line, colour = result.line(system, encoder), style["color"]
         if not line:
@@ -541,24 +541,24 @@ def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
     names = result.facts.names
     label = f"F1 for {names[0]}" if len(names) == 1 else f"micro-F1 for {len(names)} names"
     title = f"attackers: chosen (lines), naive (bands); {encoder}"
-    drawing.tidy_axes(axes, y=f"{label}, unseen texts", title=title)
+    drawing.style_axes(axes, y=f"{label}, unseen texts", title=title)
 
 
-def _draw_main_task(axes: drawing.Axes, result: Result, encoder: str) -> None:
+def _draw_main_task_accuracy(axes: drawing.Axes, result: Result, encoder: str) -> None:
     for system in _SYSTEM_STYLES:
         line = result.line(system, encoder)
         if line:
             figures = [row.over("main_unseen") for _, row in line]
             claims = [claim for claim, _ in line]
             _draw_errorbars(axes, system, claims, figures)
-            again = [row.first.refitted or math.nan for _, row in line]
+            again = [row.first.refit_accuracy or math.nan for _, row in line]
             if not all(map(math.isnan, again)):
                 axes.plot(claims, again, **_SYSTEM_STYLES[system], **_HOLLOW_MARK_STYLE)
     for row in _select_noise_free_rows(result, encoder):
         value = row.over("main_unseen")[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
-    drawing.tidy_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
+    drawing.style_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
 
 
 def _select_noise_free_rows(result: Result, encoder: str) -> list[Row]:
@@ -575,7 +575,7 @@ def _set_claim_axis(axes: drawing.Axes, result: Result, encoder: str) -> None:
     levels = result.config.levels
     axes.set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0), ylim=(0.0, 1.02))
     drawing.set_ticks(axes.xaxis, levels)
-    drawing.tidy_axes(axes, "claimed epsilon")
+    drawing.style_axes(axes, "claimed epsilon")
     width = dict(result.facts.widths)[encoder]
     label = "true epsilon of a draw an entry (one draw a row: infinite)"
     true = [f"{width * level:,.6g}" for level in levels]

@@ -165,7 +165,7 @@ _synth = partial(
 )  # fmt: skip
 
 
-def _build_transformer(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_transformer_fit(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a column transformer at epsilon 1.
 
     The output is what the transformer has learned from the column, such as its bounds.
@@ -214,11 +214,11 @@ _EPSILON: Final = "mwem.py:205, docstring: privacy budget"
 
 _SYNTH: Final = (
     _synth(name="StandardScaler(lower=0, upper=1, epsilon=1)", trials=500,
-           build=_build_transformer("StandardScaler", lower=0.0, upper=1.0),
+           build=_build_transformer_fit("StandardScaler", lower=0.0, upper=1.0),
            pair=([0.5] * 10, [0.5] * 9 + [1.0]), stated="transform/standard.py, docstring: epsilon",
            cause="the noise is for a symmetric distance of 1 between data of the same size, which "
            "no two of them have: it is that of rounding alone (transform/standard.py:75-76)"),
-    _synth(name="MinMaxTransformer(epsilon=1)", build=_build_transformer("MinMaxTransformer"),
+    _synth(name="MinMaxTransformer(epsilon=1)", build=_build_transformer_fit("MinMaxTransformer"),
            pair=_VALUES, relation="one row is added", trials=1_000,
            stated="transform/minmax.py, docstring: epsilon"),
     _synth(name="MWEMSynthesizer(epsilon=1), a row replaced", build=_build_mwem(),

@@ -14,7 +14,7 @@ from ...errors import choice, flag, invalid, tag_error
 from ...report.figures import BLUE, GREY, INK, ORANGE, RED, restyle_figure
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
-from ..drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_mark, tidy_axes
+from ..drawing import SMALL, Figure, add_legend, empty_figure, make_line, make_mark, style_axes
 from ..running import Tabled, run_jobs, time_run
 from .cases import PACKAGES, list_mechanisms
 from .processes import audit_package
@@ -179,7 +179,7 @@ class Result(Tabled[Config]):
             f"{counts}.\nCertified: lower bounds on epsilon on one pair, each at 95 % confidence "
             "on its own.\nA violation is refuted by two seeds at 99.9 %. Not refuted is not true."
         )
-        causes = [_finding_text(row) for row in shown if row.verdict not in (NOT_REFUTED, "failed")]
+        causes = [_verdict_line(row) for row in shown if row.verdict not in (NOT_REFUTED, "failed")]
         failures = [f"{row.package} {row.name}: {row.failure}" for row in shown if row.failure]
         return self.join_parts(
             head,
@@ -222,7 +222,7 @@ def draw_bounds_against_claims(rows: tuple[Row, ...], ax: Any = None) -> Figure:
     packages = [name for name in PACKAGES if any(row.package == name for row in counted)]
     columns = min(5, max(1, len(packages)))
     lines = max(1, math.ceil(len(packages) / columns))
-    picture = make_canvas(0.7 + 1.35 * lines, ax)
+    picture = empty_figure(0.7 + 1.35 * lines, ax)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     ends = [_SMALLEST_EPSILON, 1.3 * max([1.0, *(max(_claim_and_bound(row)) for row in counted)])]
     for place, axes in enumerate(panels.flat):
@@ -235,7 +235,7 @@ def draw_bounds_against_claims(rows: tuple[Row, ...], ax: Any = None) -> Figure:
                 height = max(row.certified or 0.0, _SMALLEST_EPSILON)
                 axes.plot(row.claim, height, **_make_mark_style(row))
         axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-        tidy_axes(axes, title=packages[place])
+        style_axes(axes, title=packages[place])
     picture.supxlabel("claimed epsilon", fontsize=SMALL)
     picture.supylabel("certified epsilon", fontsize=SMALL)
     entries = [
@@ -268,7 +268,7 @@ def _row_key(row: Row) -> tuple[str, str, str]:
     return row.package, row.version, row.name
 
 
-def _finding_text(row: Row) -> str:
+def _verdict_line(row: Row) -> str:
     cause = f" {row.cause}" if row.cause else ""
     loss = "" if row.true_loss is None else f" (true loss {format_epsilon(row.true_loss)})"
     return (

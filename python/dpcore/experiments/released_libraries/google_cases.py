@@ -188,7 +188,7 @@ def _replace_enum_names(package: Any, options: dict[str, Any]) -> dict[str, Any]
     return {key: kinds[key][value] if key in kinds else value for key, value in options.items()}
 
 
-def _count_and_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _power_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Compute count, sum and sum of squares from noisy values of variance, count and mean."""
     variance, count, mean = moments.T
     divisor = np.maximum(count, 1.0)
@@ -220,7 +220,7 @@ def _partition_selector(strategy: str) -> Callable[[], Callable[[Any, int, Any],
     return build
 
 
-def _make_first_key_mechanism() -> Callable[[Any], int]:
+def _first_partition_reader() -> Callable[[Any], int]:
     """Return a function that returns the first partition (0 or 1) in the result of a count."""
     package = import_object("pipeline_dp")
     params = package.AggregateParams(metrics=[package.Metrics.COUNT], max_partitions_contributed=1,
@@ -237,7 +237,7 @@ def _make_first_key_mechanism() -> Callable[[Any], int]:
     return read_first
 
 
-def _build_threshold(strategy: str) -> Callable[[], Callable[[Any], float]]:
+def _build_partition_count(strategy: str) -> Callable[[], Callable[[Any], float]]:
     def build() -> Callable[[Any], float]:
         place = import_object("pipeline_dp.dp_computations")
         names = import_object("pipeline_dp:PartitionSelectionStrategy")
@@ -396,10 +396,10 @@ CASES: tuple[Case, ...] = (
                  relation="monotonic scores that differ by 1", trials=20_000,
                  stated="pipeline_dp/dp_computations.py:735"),
     _pipeline_dp(name="ThresholdingMechanism(1, 0.05, LAPLACE_THRESHOLDING)", claim=1.0, delta=0.05,
-                 build=_build_threshold("LAPLACE_THRESHOLDING"), pair=(1, 2), trials=100_000,
+                 build=_build_partition_count("LAPLACE_THRESHOLDING"), pair=(1, 2), trials=100_000,
                  relation="one user is added", stated="pipeline_dp/dp_computations.py:822"),
     _pipeline_dp(name="ThresholdingMechanism(1, 0.05, GAUSSIAN_THRESHOLDING)", claim=1.0,
-                 build=_build_threshold("GAUSSIAN_THRESHOLDING"), pair=(1, 2), delta=0.05,
+                 build=_build_partition_count("GAUSSIAN_THRESHOLDING"), pair=(1, 2), delta=0.05,
                  relation="one user is added", stated="pipeline_dp/dp_computations.py:822",
                  trials=100_000),
     _engine(name="aggregate COUNT, public partitions", build=_build_aggregation(("COUNT",)),
@@ -438,7 +438,7 @@ CASES: tuple[Case, ...] = (
     _engine(name="aggregate VARIANCE in (0, 1), public partitions", pair=_USERS,
             build=_build_aggregation(("VARIANCE",), **_RANGE)),
     _engine(name="aggregate VARIANCE, MEAN, COUNT in (-1, 1), public partitions, epsilon 3",
-          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_count_and_sums,
+          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_power_sums,
           min_value=-1.0, max_value=1.0), claim=3.0, true_loss=4.0, pair=_USERS,
           release="count, sum and sum of squares, computed from the three returned values",
           cause="the noise of the squares is that of half their range (pipeline_dp/"
@@ -459,7 +459,7 @@ CASES: tuple[Case, ...] = (
             build=_build_aggregation(("PRIVACY_ID_COUNT",), delta=0.05, partitions=None,
                              post_aggregation_thresholding=True),
             pair=_ONE_USER, delta=0.05, trials=50_000),
-    _engine(name="aggregate COUNT, order of two public partitions", build=_make_first_key_mechanism,
+    _engine(name="aggregate COUNT, order of two public partitions", build=_first_partition_reader,
             pair=(((1, 1, 0.0), (2, 0, 0.0)), ((2, 0, 0.0),)), trials=2_000, true_loss=math.inf,
             relation="one user with one contribution is removed", reading="release unclear",
             release="the key of the first partition in the result",

@@ -214,7 +214,7 @@ def _response_loss(grid: int, epsilon: float, are_grid_ends: bool = True) -> flo
     return math.log1p((2 if are_grid_ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
-def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
+def _hll_insertion(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
     """Return a function that builds a mechanism for inserting one word into a new sketch.
 
     The output is what `read` returns for the sketch.
@@ -450,15 +450,15 @@ CASES: tuple[Case, ...] = (
     _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _make_nprr(16), claim=1.0,
           pair=(0.0, 1.0), true_loss=_response_loss(16, 1.0), cause=_GRID),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).sketch_map", pair=("apple", "grape"),
-         build=_build_sketch(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",
+         build=_hll_insertion(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",
          release="sketch_map, an attribute: its keys", true_loss=math.inf,
          cause="a sketch is stored under the true segment (HyperLogLogLDP.py:28)"),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).estimate_word('apple')", pair=("apple", "grape"),
-         build=_build_sketch(lambda sketch: sketch.estimate_word("apple")),
+         build=_hll_insertion(lambda sketch: sketch.estimate_word("apple")),
          relation="any two words", true_loss=math.inf,
          cause="a word whose segments were not inserted has the estimate 0 (HyperLogLogLDP.py:43)"),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).reported_item_hashes", pair=("apple", "grape"),
-         build=_build_sketch(lambda sketch: sorted(map(str, sketch.reported_item_hashes))),
+         build=_hll_insertion(lambda sketch: sorted(map(str, sketch.reported_item_hashes))),
          relation="any two words", release="reported_item_hashes, an attribute",
          cause="the probability of the true hash is that of a choice between two answers, and "
          "another hash is one of 2**64 (HyperLogLogLDP.py:15)"),

@@ -70,7 +70,7 @@ def _dict_space(dp: Any, metric: str) -> tuple[Any, Any]:
     return names, getattr(dp, metric)(dp.absolute_distance(T=int))
 
 
-def _fix_delta(dp: Any, measurement: Any, delta: float = 0.01) -> Any:
+def _zcdp_to_dp(dp: Any, measurement: Any, delta: float = 0.01) -> Any:
     return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta=delta)
 
 
@@ -178,13 +178,13 @@ CASES: tuple[Case, ...] = (
     _noise("make_geometric(int, scale=1)", "measurements/fn.make_geometric", 1, lambda dp:
           dp.m.make_geometric(*_number_space(dp, int), scale=1.0), (0, 1), true_loss=1.0),
     _noise("make_gaussian(float, scale=1), delta 0.01", "measurements/fn.make_gaussian", 1.0,
-           lambda dp: _fix_delta(dp, dp.m.make_gaussian(*_number_space(dp), scale=1.0)), _zero_one,
+           lambda dp: _zcdp_to_dp(dp, dp.m.make_gaussian(*_number_space(dp), scale=1.0)), _zero_one,
            **_RHO_HALF),
     _noise("make_gaussian(int, scale=1), delta 0.01", "measurements/fn.make_gaussian", 1, lambda
-          dp: _fix_delta(dp, dp.m.make_gaussian(*_number_space(dp, int), scale=1.0)), (0, 1),
+          dp: _zcdp_to_dp(dp, dp.m.make_gaussian(*_number_space(dp, int), scale=1.0)), (0, 1),
           **_RHO_HALF),
     _noise("make_gaussian(vector of floats, scale=1), delta 0.01", "measurements/fn.make_gaussian",
-           1.0, lambda dp: _fix_delta(
+           1.0, lambda dp: _zcdp_to_dp(
                dp, dp.m.make_gaussian(*_vector_space(dp, "l2_distance"), scale=1.0)),
            ([0.0, 0.0], [0.6, 0.8]), **_RHO_HALF),
     _noise("make_noise(float, max_divergence, scale=1)", "measurements/fn.make_noise", 1.0, lambda
@@ -201,13 +201,13 @@ CASES: tuple[Case, ...] = (
                                              threshold=4), ask=_list_counts_or_zeros),
              ({"a": 5}, {"a": 6}), delta=0.01338980493269848),
     _make_case("make_gaussian_threshold(scale=1, threshold=4), delta 0.01",
-          "measurements/fn.make_gaussian_threshold", (1, 1, 1), lambda dp: OpenDP(_fix_delta(dp,
+          "measurements/fn.make_gaussian_threshold", (1, 1, 1), lambda dp: OpenDP(_zcdp_to_dp(dp,
           dp.m.make_gaussian_threshold(*_dict_space(dp, "l02inf_distance"), scale=1.0,
           threshold=4)), ask=_list_counts_or_zeros), ({"a": 5}, {"a": 6}), claim=2.808702222893905,
           delta=0.01),
     _make_case("make_gaussian_threshold(scale=2, threshold=5), delta 0.026",
              "measurements/fn.make_gaussian_threshold", (1, 1, 1), lambda dp: OpenDP(
-                 _fix_delta(dp, dp.m.make_gaussian_threshold(*_dict_space(dp, "l02inf_distance"),
+                 _zcdp_to_dp(dp, dp.m.make_gaussian_threshold(*_dict_space(dp, "l02inf_distance"),
                                                              scale=2.0, threshold=5), 0.026),
                  ask=_list_counts_or_zeros),
              ({}, {"b": 1}), claim=1.3467184599422242, delta=0.026, **_THRESHOLD),
@@ -233,7 +233,7 @@ CASES: tuple[Case, ...] = (
                *_vector_space(dp, "linf_distance", monotonic=True), dp.max_divergence(), scale=1.0),
            ([0.0, 0.0], [1.0, 0.0])),
     _noise("make_noisy_max(zero_concentrated_divergence, scale=2), delta 0.01",
-           "measurements/fn.make_noisy_max", 1.0, lambda dp: _fix_delta(dp, dp.m.make_noisy_max(
+           "measurements/fn.make_noisy_max", 1.0, lambda dp: _zcdp_to_dp(dp, dp.m.make_noisy_max(
                *_vector_space(dp, "linf_distance"), dp.zero_concentrated_divergence(), scale=2.0)),
            _SHIFTED, claim=1.128931082901368, delta=0.01),
     _noise("make_report_noisy_max_gumbel(scale=2)", "measurements/fn.make_report_noisy_max_gumbel",

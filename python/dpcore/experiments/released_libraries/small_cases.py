@@ -251,14 +251,14 @@ def _build_list_call(path: str, **options: Any) -> _Build:
     return build
 
 
-def _location_dp(*columns: str, fresh: bool = True) -> _Build:
+def _location_dp(*columns: str, new_seeds: bool = True) -> _Build:
     """Return a function that builds a mechanism for metric privacy of locations.
 
     Epsilon is 0.01 per metre.
 
     Args:
         *columns: columns of the result that are the output.
-        fresh: True to use a new seed in each call, False to use the package's default seed.
+        new_seeds: True to use a new seed in each call, False to use the package's default seed.
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
@@ -268,7 +268,7 @@ def _location_dp(*columns: str, fresh: bool = True) -> _Build:
         def move(x: Any, size: int, rng: Any) -> Any:
             table = frame(x, columns=["lat", "lon"])
             seeds = [{"seed": int(n)} for n in rng.integers(2**32, size=size)]
-            options = seeds if fresh else [{}] * size
+            options = seeds if new_seeds else [{}] * size
             tables = [function(table, "lat", "lon", 0.01, **option) for option in options]
             return np.array([np.ravel(table[list(columns)]) for table in tables])
 
@@ -282,7 +282,7 @@ def count_cats(outputs: Any) -> Any:
     return np.array([float(output == "cat") for output in outputs])
 
 
-def radius_match_score(outputs: Any) -> Any:
+def score_radius_against_distance(outputs: Any) -> Any:
     """Return one score per output. An output consists of a location and a radius.
 
     The score is high if the radius is close to the distance of the location from (0, 0). The first
@@ -671,14 +671,14 @@ CASES: tuple[Case, ...] = (
            cause="the categories are those of the data, so that one which a single record has "
            "can show (_randomized_response.py:225)"),
     _local(name="metric_privacy(epsilon=0.01), default seed", true_loss=math.inf, claim=1.0,
-           build=_location_dp("lat", "lon", fresh=False), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]),
+           build=_location_dp("lat", "lon", new_seeds=False), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]),
            trials=300, relation=_METRES, stated=_GEO, seconds=300.0,
            cause="the seed is 42 by default, so that the noise is the same in each call "
            "(_geo_metric_privacy.py:72 and 101)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=300, claim=1.0,
           build=_location_dp("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO,
           seconds=300.0, pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf, attack=lambda:
-          import_object("dpcore.attacks:Threshold")(score=radius_match_score),
+          import_object("dpcore.attacks:Threshold")(score=score_radius_against_distance),
           cause="the distance between the input and its output is released as a column "
           "(_geo_metric_privacy.py:113)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=1_500, claim=1.0,

@@ -88,7 +88,7 @@ def _respond_at_random(x: Any, draws: int, rng: Any) -> Any:
     return np.where(rng.random(draws) < math.e / (1 + math.e), x, 1 - x)
 
 
-def _add_laplace_to_histogram(x: Any, size: int, rng: Any) -> Any:
+def _draw_noisy_histograms(x: Any, size: int, rng: Any) -> Any:
     counts, _ = np.histogram(x, bins=3, range=(0.0, 3.0))
     return counts + rng.laplace(size=(size, 3))
 
@@ -107,7 +107,7 @@ _TEXTBOOKS: Final = (
     _numpy(name="vector of 8 + Generator.laplace(scale=8)", claim=1.0, stated=_LAPLACE,
            build=_build_noise(lambda rng, n: rng.laplace(scale=8.0, size=n)), trials=200_000,
            pair=(np.zeros(8), np.ones(8)), relation="vectors at l1 distance 8", true_loss=1.0),
-    _numpy(name="histogram + Generator.laplace(scale=1)", build=lambda: _add_laplace_to_histogram,
+    _numpy(name="histogram + Generator.laplace(scale=1)", build=lambda: _draw_noisy_histograms,
            pair=([0.5] * 4, [0.5] * 5), relation="one row is added", claim=1.0, stated=_LAPLACE,
            true_loss=1.0),
     _numpy(name="x + Generator.normal(classical sigma, epsilon=.5, delta=.01)", claim=0.5,
@@ -210,7 +210,7 @@ def _toeplitz_inverse_and_norm() -> tuple[Any, float]:
 
 
 @cache
-def _inverse_toeplitz_and_norm() -> tuple[Any, float]:
+def _buffered_inverse_and_norm() -> tuple[Any, float]:
     """Return the inverse of a buffered Toeplitz matrix, and the norm of its first column."""
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
     build = import_object(f"{root}:BufferedToeplitz").build
@@ -312,7 +312,7 @@ _JAX: Final = (
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_noise_builder(partial(_make_matrix_privatizer, find=_inverse_toeplitz_and_norm)),
+         build=_noise_builder(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
          stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,

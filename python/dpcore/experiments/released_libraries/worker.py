@@ -92,14 +92,14 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
         machine |= {"cause": "", "disclosure": "", "fixed": "", "reply": ""}
     try:
         mechanism = build_mechanism(case)
-        values = _measure_case(case, mechanism, options)
+        values = _audit_for_row_fields(case, mechanism, options)
     # A package may raise any exception, also one derived from SystemExit; the row states it.
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         return make_row(case, **machine | {"failure": reason[:_MAX_REASON_LETTERS]})
-    return make_row(case, **machine | values | _trace_case(case))
+    return make_row(case, **machine | values | _traced_verdict_and_loss(case))
 
 
 def build_mechanism(case: Case) -> Any:
@@ -125,11 +125,11 @@ def _takes_size(target: Any) -> bool:
         return False
 
 
-def _measure_case(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _audit_for_row_fields(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
     reports = [run_audit(case, mechanism, options, 1)]
-    strict = [_certify_strict_bound(reports[0])]
+    strict = [_bound_at_high_confidence(reports[0])]
     if strict[0] > case.claim:
-        strict.append(_certify_strict_bound(run_audit(case, mechanism, options, 2)))
+        strict.append(_bound_at_high_confidence(run_audit(case, mechanism, options, 2)))
     report = reports[0]
     finding = report.floating_point
     return {
@@ -172,11 +172,11 @@ def run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> 
     return report
 
 
-def _certify_strict_bound(report: Audit) -> float:
+def _bound_at_high_confidence(report: Audit) -> float:
     return clopper_pearson(report.bound_counts, report.delta, STRICT)
 
 
-def _trace_case(case: Case) -> dict[str, Any]:
+def _traced_verdict_and_loss(case: Case) -> dict[str, Any]:
     """Apply `dpcore.trace` to the mechanism of a case, and return fields of a `Row`."""
     try:
         report = trace(case.build(), case.pair, claim=case.claim or None, delta=case.delta, rng=1)

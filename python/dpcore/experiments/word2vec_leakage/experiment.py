@@ -360,12 +360,12 @@ class Result(Tabled[Config]):
             "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
         )
         return self.join_parts(
-            _describe_run(self),
-            _format_main_table(self),
+            _describe_corpus_and_chance(self),
+            _format_found_share_table(self),
             "dropped: leading principal directions of each embedding that are removed first, with "
             "its mean vector\n(any attacker can who sees the vectors of many words)",
             earlier if is_comparable_to_earlier(self) else "",
-            _format_noise_table(self),
+            _format_shares_under_noise(self),
             _format_leakage_by_corpus_size(self) if self.config.full else "",
         )
 
@@ -381,9 +381,9 @@ class Result(Tabled[Config]):
         Returns:
             A matplotlib figure.
         """
-        picture = drawing.make_canvas(3.6, ax)
+        picture = drawing.empty_figure(3.6, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
-        _draw_anchor_panel(left, self)
+        _draw_shares_by_anchor_count(left, self)
         _draw_noisy_leakage(right, self)
         made = self.config.data is None
         where = "made-up sentences" if made else self.corpus.partition(": ")[2] or self.corpus
@@ -406,7 +406,7 @@ def is_comparable_to_earlier(result: Result) -> bool:
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
 
 
-def _describe_run(result: Result) -> str:
+def _describe_corpus_and_chance(result: Result) -> str:
     config, first = result.config, result.cells[0].found
     chance = first.chance
     made = " (made-up sentences: give --data for real ones)" if config.data is None else ""
@@ -437,7 +437,7 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     )
 
 
-def _format_main_table(result: Result) -> str:
+def _format_found_share_table(result: Result) -> str:
     head = ["halves", "start", "words", "anchors", "dropped", "top-1", "interval", "top-5"]
     compared = is_comparable_to_earlier(result)
     rows = [[*head, "single", "study"] if compared else head]
@@ -498,7 +498,7 @@ def is_reproduced(leaks: Found, topn: int, value: str) -> bool:
     return any(s.low - half <= float(value) <= s.high + half for s in shares)
 
 
-def _format_noise_table(result: Result) -> str:
+def _format_shares_under_noise(result: Result) -> str:
     kinds = [(0, "hashed", False), (0, "hashed", True)]
     if result.anchored:
         kinds += [(result.anchored, start, True) for start in STARTS]
@@ -562,7 +562,7 @@ _START_COLOURS: Final = dict(zip(STARTS, (RED, BLUE, GREEN), strict=True))
 _RANK_STYLES: Final = {1: "-", 5: "--"}
 
 
-def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
+def _draw_shares_by_anchor_count(axes: drawing.Axes, result: Result) -> None:
     for start, colour in _START_COLOURS.items():
         for topn, style in _RANK_STYLES.items():
             # Without anchors no rotation is fitted. It is another attack, so no line connects them.
@@ -579,7 +579,7 @@ def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     axes.set_xticks(shown, [f"{n:,}" if n else "none" for n in shown])
     axes.set(ylim=(-0.02 * axes.get_ylim()[1], None), xlim=(-0.8, 1.15 * max(10, *result.anchors)))
     label = "anchors: words that the attacker knows"
-    drawing.tidy_axes(axes, label, y="share of private words found")
+    drawing.style_axes(axes, label, y="share of private words found")
 
 
 def _draw_noisy_leakage(axes: drawing.Axes, result: Result) -> None:
@@ -595,7 +595,7 @@ def _draw_noisy_leakage(axes: drawing.Axes, result: Result) -> None:
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     label = f"top-1; solid: {result.anchored} anchors, dotted: none"
     axes.set_ylabel(label, fontsize=drawing.SMALL)
-    drawing.tidy_axes(axes, "claimed epsilon of the noise")
+    drawing.style_axes(axes, "claimed epsilon of the noise")
     true = [noisy("hashed", 0, epsilon=level)[0].true for level in levels]
     labels = [f"{value:g}" for value in true]
     drawing.add_upper_axis(axes, levels, labels, "true epsilon, for any two vectors")

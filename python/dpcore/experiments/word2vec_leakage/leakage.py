@@ -601,25 +601,25 @@ def _drop_mean_and_top(embedding: Embedding, drop: int) -> Embedding:
     return replace(embedding, vectors=rows - rows @ leading @ leading.T)
 
 
-def _unit_rows(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
+def _unit_rows(name: str, embedding: Embedding, words: Iterable[str], centre: bool) -> Floats:
     """Return the vectors of the given words, scaled to length 1."""
     chosen = list(words)
     rows: Floats = embedding.vectors[[embedding.rows[word] for word in chosen]]
     # Rows are divided by their largest entry, so squares neither overflow nor underflow.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(largest == 0.0, 1.0, largest)
-    constant = rows.min(axis=1) == rows.max(axis=1) if flat else largest[:, 0] == 0.0
+    constant = rows.min(axis=1) == rows.max(axis=1) if centre else largest[:, 0] == 0.0
     if constant.any():
-        what = "of unlike entries" if flat else "other than zero"
+        what = "of unlike entries" if centre else "other than zero"
         word = chosen[int(constant.argmax())]
         raise errors.invalid(f"{name}'s vectors", what, f"the one of {word!r}")
-    if flat:
+    if centre:
         rows = rows - rows.mean(axis=1, keepdims=True)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def _rotation_to_attacker(
-    victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], flat: bool
+    victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], centre: bool
 ) -> Floats:
     """Compute the orthogonal matrix that maps the victim's vectors to the attacker's vectors.
 
@@ -630,8 +630,8 @@ def _rotation_to_attacker(
     there are fewer anchors than dimensions, some singular values are zero up to rounding. The
     directions of these singular values are left out.
     """
-    mine = _unit_rows("victim", victim, anchors, flat)
-    theirs = _unit_rows("attacker", attacker, anchors, flat)
+    mine = _unit_rows("victim", victim, anchors, centre)
+    theirs = _unit_rows("attacker", attacker, anchors, centre)
     left, sizes, right = np.linalg.svd(mine.T @ theirs)
     rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
     return np.asarray(left[:, :rank] @ right[:rank])

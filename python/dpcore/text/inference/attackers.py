@@ -325,7 +325,7 @@ def row_statistics(vectors: Vectors) -> Vectors:
     return np.stack(columns, axis=1)
 
 
-def join_raw_centred_and_statistics(vectors: Vectors) -> Vectors:
+def join_raw_call_centred_and_stats(vectors: Vectors) -> Vectors:
     """Join `vectors`, `subtract_call_mean(vectors)` and `row_statistics(vectors)` by columns."""
     return np.hstack([vectors, subtract_call_mean(vectors), row_statistics(vectors)])
 
@@ -337,7 +337,7 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
     "norm-scaled": normalise_rows,
     "call mean subtracted": subtract_call_mean,
     "row summaries": row_statistics,
-    "rows, call and summaries": join_raw_centred_and_statistics,
+    "rows, call and summaries": join_raw_call_centred_and_stats,
 }
 """The transforms, by the names that `Attacker` takes."""
 

@@ -215,7 +215,7 @@ class Ranking:
         return surplus / math.sqrt(variance) if variance > 1e-12 * truth.size else 0.0
 
 
-def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
+def weights_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
     """Sum centred weights over the texts of each group, such as the texts of an author.
 
     A permutation test can then exchange the true values of whole groups. Each text also belongs to
@@ -238,7 +238,7 @@ def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple
 
     Example:
         >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
-        >>> [part.tolist() for part in sum_by_group(*texts, np.array([0, 0, 1]))]
+        >>> [part.tolist() for part in weights_by_group(*texts, np.array([0, 0, 1]))]
         [[-0.5, 0.5], [1, 0], [0, 0]]
     """
     centred = weights - (np.bincount(cells, weights) / np.bincount(cells))[cells]
@@ -317,7 +317,7 @@ class Truth:
         return float(self._f1_from_sums(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
 
     @property
-    def numeric_truth(self) -> Any:
+    def codes_or_ranks(self) -> Any:
         """True values as numbers in [0, 1], one per text, for measures of ranked scores.
 
         The numbers are the codes 0 and 1, or the ranks of the true numbers, scaled to [0, 1].
@@ -615,7 +615,7 @@ class MainTask(Record, word="MainTask"):
         return self.gain.low <= 0.0
 
 
-def main_task(
+def predict_main_labels(
     attackers: Sequence[Attacker],
     vectors: Sequence[Vectors],
     labels: Sequence[npt.NDArray[Any]] | None,
@@ -661,7 +661,7 @@ def main_task(
     return test[0], MainTask(str(attackers[best]), share, float(majority.mean()), gain)
 
 
-def measure_groups(
+def value_accuracies(
     target: Target, truth: Ints, answers: Ints, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
     """Return, for each attribute value, the accuracy of an attacker on test texts with this value.

@@ -358,16 +358,16 @@ def list_rows(inference: Inference) -> list[tuple[str, str]]:
         for figures in inference.each
     ]
     return [
-        ("verdict", _describe_verdict(inference)),
+        ("verdict", _verdict_on_beaten_floors(inference)),
         ("attacker", _describe_attacker(inference)),
         *inference.outcome.list_rows(inference.attributes, inference.values),
-        *(("measure", _describe_test(inference, test)) for test in inference.measures),
-        *(("floor", _describe_floor(inference, floor)) for floor in inference.floors),
+        *(("measure", _describe_measure_result(inference, test)) for test in inference.measures),
+        *(("floor", _describe_gain_over_floor(inference, floor)) for floor in inference.floors),
         *([] if inference.main is None else [("main label", _main_accuracy_text(inference.main))]),
         *([] if inference.number else [("privacy", _format_empirical_privacy(inference))]),
         ("certified", _format_certified_bound(inference)),
         *(("attribute", line) for line in each),
-        *(("group", line) for line in _describe_groups(inference)),
+        *(("group", line) for line in _describe_value_accuracies(inference)),
         ("texts", _describe_texts(inference)),
         *([] if inference.encodings is None else [("encodings", str(inference.encodings))]),
         *([] if inference.batches is None else [("batches", str(inference.batches))]),
@@ -383,22 +383,22 @@ def _format_inference_title(inference: Inference) -> str:
 def _describe_attacker(inference: Inference) -> str:
     name = f"{inference.attacker}, {inference.transform}"
     cut = "" if inference.threshold is None else f" with threshold {inference.threshold:.6g}"
-    tried, measure = len(inference.tried), _describe_measure(inference.measure)
+    tried, measure = len(inference.tried), _name_of_measure(inference.measure)
     how = f"best of {tried} on validation by {measure}, evaluated once on test"
     return f"{name}{cut}: {how}"
 
 
-def _describe_measure(measure: str) -> str:
+def _name_of_measure(measure: str) -> str:
     names = {"f1": "F1", "auc": "AUC", "true-positive rate": "true-positive rate at 1 %"}
     return names.get(measure, measure)
 
 
-def _describe_test(inference: Inference, test: OfMeasure) -> str:
+def _describe_measure_result(inference: Inference, test: OfMeasure) -> str:
     values = ", ".join(f"{floor.p_value:.2g} ({floor.name})" for floor in test.floors)
     cut = "" if test.measure == "auc" else f" with threshold {test.threshold:.6g}"
     above = "" if test.measure in inference.measures_above else " not"
     return (
-        f"{_describe_measure(test.measure)} {test.figure} by {test.attacker}, {test.transform}{cut}"
+        f"{_name_of_measure(test.measure)} {test.figure} by {test.attacker}, {test.transform}{cut}"
         f": p-value {values}, beaten up to {test.floors[0].level:.3g};{above} above the floor"
     )
 
@@ -408,17 +408,17 @@ def _main_accuracy_text(main: MainTask) -> str:
     return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
 
 
-def _describe_floor(inference: Inference, floor: Floor) -> str:
+def _describe_gain_over_floor(inference: Inference, floor: Floor) -> str:
     figures, by = inference.outcome.describe_floor(floor, inference.measure)
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
-    measure = _describe_measure(inference.measure)
+    measure = _name_of_measure(inference.measure)
     beaten = f"p-value {floor.p_value:.2g} of its {measure} by permutations"
     return f"{gain}; {beaten}, beaten up to {floor.level:.3g}"
 
 
-def _describe_verdict(inference: Inference) -> str:
+def _verdict_on_beaten_floors(inference: Inference) -> str:
     left, why = inference.floors_left, "the certified bound shows a leak"
     tests = [(inference.measure, inference.floors)]
     tests += [(test.measure, test.floors) for test in inference.measures]
@@ -427,7 +427,7 @@ def _describe_verdict(inference: Inference) -> str:
         why = "the attacker does better than without any vectors"
     if names and inference.measures:
         names = [name for name in names if left or name in inference.measures_above]
-        why += f", by {', '.join(map(_describe_measure, dict.fromkeys(names)))}"
+        why += f", by {', '.join(map(_name_of_measure, dict.fromkeys(names)))}"
     lacks = "the vectors were not shown to carry the main label"
     if not left:
         return f"above the floor: {why}{f'; {lacks}' if inference.main_at_floor else ''}"
@@ -465,7 +465,7 @@ def _format_certified_bound(inference: Inference) -> str:
     return f"{sentence}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
 
 
-def _describe_groups(inference: Inference) -> list[str]:
+def _describe_value_accuracies(inference: Inference) -> list[str]:
     lines = []
     for group in inference.groups if len(inference.groups) < MANY_VALUES else ():
         sentence = (
@@ -549,7 +549,7 @@ def draw_measures_and_baselines(inference: Inference, ax: Any = None) -> Figure:
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
     title = f"{_format_inference_title(inference)}\n{inference.attacker}, {inference.transform}"
     axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="medium")
-    drawing.hide_outer_spines(axes)
+    drawing.hide_top_and_right_spines(axes)
     # The legend is below the axes; inside, it would cover a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)

@@ -395,10 +395,10 @@ def infer(
     ]
     scores, ranks = answered[id(best.model)]
     tested = _list_measures(judge, choices, answered, tests) if len(choices) > 1 else ()
-    outcome = _measure_outcome(parts, judge, best, judges[1], scores, ranks, tested)
+    outcome = _test_figures_by_attribute_kind(parts, judge, best, judges[1], scores, ranks, tested)
     answers, attacker = threshold_scores(scores, best.threshold), best.model.attacker
     readers = [attacker, *(other for other in given_attackers[:1] if other is not attacker)]
-    flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
+    flags, main = metrics.predict_main_labels(readers, rows, parts.labels, confidence, seed)
     return Inference(
         attributes=target.names,
         values=target.values,
@@ -407,7 +407,7 @@ def infer(
         measure=best.measure,
         outcome=outcome,
         floors=tests[[option is best for option in choices].index(True)],
-        groups=metrics.measure_groups(target, parts.truth[2], answers, flags, confidence),
+        groups=metrics.value_accuracies(target, parts.truth[2], answers, flags, confidence),
         main=main,
         certified=reason or certify(
             (alone.scores, parts.truth[1]),
@@ -555,7 +555,7 @@ def _choose_attackers(
             if measure in (*RANKINGS, CORRELATION):
                 ranking = Ranking(measure, np.nan if cut is None else cut)
                 merits[row, column] = min(
-                    ranking.permutation_z_score(scores[:, 0], valid.numeric_truth, cell)
+                    ranking.permutation_z_score(scores[:, 0], valid.codes_or_ranks, cell)
                     for cell in cells.values()
                 )
             else:
@@ -614,8 +614,8 @@ def _measure_majority_or_median_baselines(
         more: dict[str, Any] = {}
         if best.measure in (*RANKINGS, CORRELATION):
             cut = np.nan if best.threshold is None else best.threshold
-            units = Ranking(best.measure, cut).weigh(scores[:, 0]), judge.numeric_truth, numbers
-            units = units if groups is None else metrics.sum_by_group(*units, groups)
+            units = Ranking(best.measure, cut).weigh(scores[:, 0]), judge.codes_or_ranks, numbers
+            units = units if groups is None else metrics.weights_by_group(*units, groups)
             more["p_value"] = metrics.permutation_p_value(*units, judge.seed)
             more["level"] = level
         if target.is_number:
@@ -650,7 +650,7 @@ def _group_ids_or_none_if_truth_varies(column: Any, parts: Parts) -> Any:
     return groups if len(both) == int(groups.max()) + 1 else None
 
 
-def _measure_outcome(
+def _test_figures_by_attribute_kind(
     parts: Parts, judge: Truth, best: _BestAttacker, valid: Truth, scores: Vectors, ranks: Any,
     measures: tuple[OfMeasure, ...],
 ) -> outcomes.Outcome:  # fmt: skip
@@ -666,13 +666,13 @@ def _measure_outcome(
         ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(values), unknown)
         return outcomes.ManyValues(*shares, ranking)
     if judge.target.is_joint:
-        each = _measure_each_attribute(parts, judge, answers)
+        each = _accuracy_f1_by_attribute(parts, judge, answers)
         return outcomes.SeveralAttributes(*shares, best.threshold, each)
-    figures = _assess_test_scores(judge, best, scores, valid)
+    figures = _test_auc_and_rates(judge, best, scores, valid)
     return outcomes.TwoValues(*shares, best.threshold, figures, measures)
 
 
-def _assess_test_scores(judge: Truth, best: _BestAttacker, scores: Vectors, valid: Truth) -> Scores:
+def _test_auc_and_rates(judge: Truth, best: _BestAttacker, scores: Vectors, valid: Truth) -> Scores:
     """Return measures of the scores of the test texts, at thresholds from validation."""
     tail, balanced = (find_threshold(best.scores, valid.truth, name) for name in RANKINGS[1:])
     highest = metrics.find_float_above_maximum(best.scores[valid.truth[:, 0] == 0, 0])
@@ -703,7 +703,7 @@ def _list_measures(
     return tuple(measures)
 
 
-def _measure_each_attribute(parts: Parts, judge: Truth, answers: Ints) -> tuple[OfAttribute, ...]:
+def _accuracy_f1_by_attribute(parts: Parts, judge: Truth, answers: Ints) -> tuple[OfAttribute, ...]:
     """Return the accuracy and F1 of the answers for each attribute separately."""
     columns, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):

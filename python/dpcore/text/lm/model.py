@@ -577,7 +577,7 @@ def fit(
     if start is not None:
         instance("start", start, NextWordModel)
     public_texts = check_public_texts(rate, public, epsilon)
-    words = _choose_vocabulary(train, vocabulary, start, masked)
+    words = _given_start_or_new_vocabulary(train, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
     plan = _make_plan_before_noise(
         len(train), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
@@ -609,7 +609,7 @@ def fit(
     else:
         made = learn_plain(network, numbers, valid_numbers, plan, generator, progress)
         network.cpu()
-    counts = rows.count_words_to_predict(numbers)
+    counts = rows.count_targets_per_word(numbers)
     return NextWordModel(
         **vars(rows) | vars(plan) | made | figures,
         has_own_vocabulary=vocabulary is None and start is None,
@@ -622,7 +622,7 @@ def fit(
     )  # fmt: skip
 
 
-def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
+def _require_unigram_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """Return a vocabulary, after a check that a next-word model can use it.
 
     Args:
@@ -637,12 +637,12 @@ def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     return vocabulary
 
 
-def _choose_vocabulary(
+def _given_start_or_new_vocabulary(
     texts: Sequence[str], stated: Vocabulary | None, start: NextWordModel | None, masked: str
 ) -> Vocabulary:
     """Return the given vocabulary, the vocabulary of `start`, or a new one from the texts."""
     vocabulary = stated if start is None else start.vocabulary
-    if stated is not None and _check_vocabulary(stated) != vocabulary:
+    if stated is not None and _require_unigram_vocabulary(stated) != vocabulary:
         raise invalid("vocabulary", "that of start, word for word", stated)
     if vocabulary is not None:
         return vocabulary
@@ -783,7 +783,7 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
         Traceback (most recent call last):
         ValueError: canaries[0] must be words of the vocabulary, got 'london'
     """
-    vocabulary_words = _check_vocabulary(vocabulary).words
+    vocabulary_words = _require_unigram_vocabulary(vocabulary).words
     if not isinstance(many, (int, np.integer, float)):
         given_texts = as_texts("many", many)
         for row, text in enumerate(given_texts):

@@ -69,7 +69,7 @@ class TextRows(Shown):
                 # masked.
                 yield number - first if number >= first else self.size
 
-    def count_words_to_predict(self, rows: Rows) -> Ids:
+    def count_targets_per_word(self, rows: Rows) -> Ids:
         """Count how often the model must predict each word, in texts given as word numbers.
 
         Returns:

@@ -168,7 +168,7 @@ class Features(NamedTuple):
     counts: Floats
 
 
-def compute_features(
+def redacted_text_features(
     study: Study, parts: Parts, redacted: Sequence[str], background: Sequence[str], seed: int
 ) -> Features:
     """Compute the TF-IDF weights, vectors and counts of words of all redacted texts.
@@ -303,7 +303,7 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
     )  # fmt: skip
 
 
-def measure_figures(
+def measure_attacks_and_utility(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], nulls: int, seed: int
 ) -> tuple[Figures, Inference]:
     """Measure attacks, utility and divergences for redacted texts, in one split of the texts.
@@ -396,7 +396,7 @@ def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tu
     return own, floor
 
 
-def find_correctly_inferred(
+def correct_set_inferences(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
     """Return the documents whose set the attack infers correctly, with the clearest document first.

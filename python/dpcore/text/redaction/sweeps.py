@@ -268,7 +268,7 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         """Return the three questions of the report, each with its answer for every policy."""
         questions = {
             "Which set is a text from?": _describe_set_attack_accuracy,
-            "Which document was it?": _describe_linkage,
+            "Which document was it?": _describe_linked_text_share,
             "Which words stood there?": _describe_smallest_unmasked_share,
         }
         return [
@@ -484,12 +484,12 @@ class _StudySplit:
         self.known: dict[tuple[str, ...], _SplitFigures] = {}
 
     def measure_policies(
-        self, policies: Mapping[str, Policy], shares: Sequence[float], bar: Progress
+        self, policies: Mapping[str, Policy], levels: Sequence[float], bar: Progress
     ) -> dict[tuple[str, float | None], _SplitFigures]:
         """Measure every policy at every level (share of masked words) in this split."""
         cells = {}
         for name, policy in policies.items():
-            for level, cell, share in self._measure_levels_and_progress(policy, shares):
+            for level, cell, share in self._measure_levels_and_progress(policy, levels):
                 cells[name, level] = cell
                 bar.advance(share)
         return cells
@@ -529,8 +529,8 @@ class _StudySplit:
         redacted, background = documents[: len(study.texts)], documents[len(study.texts) :]
         if study.public is None:
             background = [redacted[row] for row in parts.policy]
-        features = measures.compute_features(study, parts, redacted, background, self.seed)
-        figures, attack = measures.measure_figures(
+        features = measures.redacted_text_features(study, parts, redacted, background, self.seed)
+        figures, attack = measures.measure_attacks_and_utility(
             study, parts, features, redacted, self.nulls, self.seed
         )
         if self.number:
@@ -547,7 +547,7 @@ class _StudySplit:
                 masking.link_redacted(study.texts, tested, by=by, **settings) for by in methods
             ),
             "empty": sum(not text for text in redacted),
-            "documents": measures.find_correctly_inferred(study, parts, features, redacted, attack),
+            "documents": measures.correct_set_inferences(study, parts, features, redacted, attack),
         }
         return _SplitFigures(figures, first)
 
@@ -671,7 +671,7 @@ def _describe_set_attack_accuracy(points: Sequence[SweepPoint]) -> str:
     )
 
 
-def _describe_linkage(points: Sequence[SweepPoint]) -> str:
+def _describe_linked_text_share(points: Sequence[SweepPoint]) -> str:
     linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
     linkage = linked[-1].linkages[0]
     return (
@@ -700,7 +700,7 @@ def _format_percent(value: float) -> str:
 
 def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     """Plot divergence, attack and linkage against the share of masked words, and the utility."""
-    picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6, 1.5))
+    picture = drawing.panel_figure(ax, drawing.scale_figure_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(report.points[0].mean("utility"))
     for place, name in enumerate(report.policies):
@@ -728,7 +728,7 @@ def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     if not has_utility:
         panels[3].set_axis_off()
         panels[3].set_title("")
-    return figure_tables.finish_panels(picture, panels, panels[1])
+    return figure_tables.style_panels_and_legend(picture, panels, panels[1])
 
 
 def _draw_policy_curves(

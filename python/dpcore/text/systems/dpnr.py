@@ -37,7 +37,7 @@ from ..corpus import Corpus, Vocabulary, words_of
 from ..tfidf import TfidfSVD
 from . import training
 from .system import Labelling, SavableModel, TextSystem
-from .training import Bag, Prepared, Recipe, Trained, WordDropout, classes_and_codes, training_part
+from .training import Bag, Prepared, Recipe, Trained, WordDropout, encode_labels, training_part
 
 _EXTRACTOR_FOLDER: Final = "extractor"
 """Name of the folder of the extractor inside the folder of a saved model."""
@@ -135,13 +135,13 @@ class TextClassifier(Labelling, SavableModel):
         # Only an adversary draws from this generator, so the weights are the same with and without
         # it.
         (rival,) = source.spawn(1)
-        labels, truth = classes_and_codes(part)
+        labels, truth = encode_labels(part)
         place = require_available_device("cpu" if device is None else device)
         texts = tuple(part.texts)
         # Weights are drawn on the CPU, so they are the same on every device.
         with seeded_torch(source):
             bag = (
-                self._fit_encoder_once(part) if ready is None else self._make_bag(ready.vocabulary)
+                self._fit_given_encoder(part) if ready is None else self._make_bag(ready.vocabulary)
             )
             is_bag = isinstance(bag, Bag)
             bag.to(place)
@@ -199,7 +199,7 @@ class TextClassifier(Labelling, SavableModel):
                 part.texts, unknown=self.unknown, min_count=self.min_count, ngrams=2,
                 reserved=self._mask_token_if_any,
             )  # fmt: skip
-            return Prepared(part, vocabulary, training.units_of(vocabulary, part.texts), kind)
+            return Prepared(part, vocabulary, training.texts_to_ids(vocabulary, part.texts), kind)
         if corpus.kind != kind:
             requirement = f"prepared with (unknown, min_count, reserved) = {kind}"
             raise invalid("corpus", requirement, corpus.kind)
@@ -209,7 +209,7 @@ class TextClassifier(Labelling, SavableModel):
         assert self.dim is not None
         return Bag(vocabulary, self.dim, self.dropout)
 
-    def _fit_encoder_once(self, part: Corpus) -> Any:
+    def _fit_given_encoder(self, part: Corpus) -> Any:
         """Return the user's encoder; fit a `TfidfSVD` first if it is not fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
@@ -290,7 +290,7 @@ class TextClassifier(Labelling, SavableModel):
                 - a file could contain a pickle;
                 - a required extractor was not passed.
         """
-        return cls._load(folder, device, extractor=extractor)
+        return cls._load_fitted_model(folder, device, extractor=extractor)
 
     @classmethod
     def from_arguments(

@@ -29,7 +29,7 @@ from ..corpus import Corpus, Vocabulary
 from . import training
 from .autoencoder import RESERVED, Decoder, Encoder, WordNumbers, words_loss
 from .system import Labelling, TextSystem, read_mapping
-from .training import Bag, Recipe, Trained, Units, classes_and_codes, make_recipe, training_part
+from .training import Bag, Recipe, Trained, Units, encode_labels, make_recipe, training_part
 
 _EMBEDDING_DIM: Final = 64
 """Number of entries of a word vector in the LSTMs."""
@@ -566,7 +566,7 @@ class DPTextModel(TextSystem, Labelling):
         recipe = make_recipe(epochs, batch, lr, strength=strength, reconstruction=reconstruction)
         self.private = self.trained = self.parts = None
         part = training_part(corpus)
-        self.labels, truth = classes_and_codes(part)
+        self.labels, truth = encode_labels(part)
         self.values = unique_values((self.attribute,), part)
         place = require_available_device("cpu" if device is None else device)
         texts, source = tuple(part.texts), np.random.default_rng(seed)

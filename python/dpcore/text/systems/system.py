@@ -37,7 +37,7 @@ from .training import Trained
 _WEIGHTS_FILE: Final = "model.safetensors"
 
 
-def _folder_format(cls: type) -> str:
+def _format_identifier(cls: type) -> str:
     return f"dpcore.text.{cls.__name__.removesuffix('Model')}/1"
 
 
@@ -61,7 +61,7 @@ def write_folder(
         OSError: if the folder cannot be written.
     """
     files = require_module("safetensors.torch", "save_pretrained")
-    place = write_config(folder, {"format": _folder_format(cls), **config})
+    place = write_config(folder, {"format": _format_identifier(cls), **config})
     held = torch.nn.ModuleDict(parts).state_dict()
     tensors = {name: value.detach().cpu().contiguous() for name, value in held.items()}
     write_file_or_keep_old(place / _WEIGHTS_FILE, files.save(tensors), "folder")
@@ -87,7 +87,7 @@ def read_model_folder(
         ValueError: if the folder contains a model of another class, or the entries of config.json
             differ from `keys`.
     """
-    return read_config_if_folder_has_no_code(folder, _folder_format(cls), {"format", *keys})
+    return read_config_if_folder_has_no_code(folder, _format_identifier(cls), {"format", *keys})
 
 
 def load_weights(place: Path, parts: dict[str, Any]) -> None:
@@ -232,10 +232,10 @@ class SavableModel:
             ValueError: if the folder contains a model of another class, or a key of config.json is
                 unknown or missing.
         """
-        return cls._load(folder, device)
+        return cls._load_fitted_model(folder, device)
 
     @classmethod
-    def _load(cls, folder: str | PathLike[str], device: Any, **passed: Any) -> Self:
+    def _load_fitted_model(cls, folder: str | PathLike[str], device: Any, **passed: Any) -> Self:
         place, config = read_model_folder(cls, folder, {"arguments", "trained", *cls.saved_keys})
         try:
             arguments = read_mapping(config, "arguments")

@@ -251,7 +251,7 @@ class Bag(torch.nn.Module):
             UserWarning: if some texts have no known word. The warning states the number of these
                 texts.
         """
-        return units_of(self.vocabulary, texts)
+        return texts_to_ids(self.vocabulary, texts)
 
     def forward(self, texts: Any) -> Any:
         """Compute the mean vector of the words and word pairs of each text.
@@ -288,7 +288,7 @@ class Bag(torch.nn.Module):
         return f"dropout={self.dropout!r}"
 
 
-def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
+def texts_to_ids(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
     """Return the words and word pairs of texts as numbers of a vocabulary.
 
     Warns:
@@ -646,7 +646,7 @@ def training_part(corpus: Any) -> Corpus:
     return part
 
 
-def classes_and_codes(part: Corpus) -> tuple[Any, torch.Tensor]:
+def encode_labels(part: Corpus) -> tuple[Any, torch.Tensor]:
     """Return the distinct labels of texts, and an integer code for the label of each text.
 
     The labels are sorted. The codes are an int64 tensor. The code of a text is the position of its

@@ -27,7 +27,7 @@ from ...suggestions import explain_argument_errors
 from ...tables.table_audit import audit_table
 from ..corpus import all_or_training_texts, words_of
 from .embedding import Embedding
-from .losses import kept_shares_and_support_sizes, split_rows
+from .losses import kept_shares_limits_supports, split_rows
 from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_squared, require_rows
 from .metric_noise import MetricLaplace, NoisyMechanism, Vickrey
 
@@ -64,14 +64,14 @@ class MetricExponential(MetricMechanism, TableMechanism):
         """
         return math.inf
 
-    def _scores_of(self, numbers: Ints, sign: float = -1.0) -> Floats:
+    def _log_weights(self, numbers: Ints, sign: float = -1.0) -> Floats:
         scores = self.vectors.distances(numbers)
         np.minimum(scores, self.gamma, out=scores)
         scores *= sign * 0.5 * self.epsilon
         return scores
 
     def _log_probabilities(self, numbers: Ints) -> Floats:
-        scores = self._scores_of(numbers)
+        scores = self._log_weights(numbers)
         scores -= _log_sums(scores)[:, None]
         return scores
 
@@ -79,7 +79,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
     def _log_normalisers(self) -> Floats:
         """Logarithm of the normalising constant Z(x) of each word x."""
         numbers, parts = np.arange(len(self.vectors)), split_rows(*self.shape)
-        return np.concatenate([_log_sums(self._scores_of(numbers[part])) for part in parts])
+        return np.concatenate([_log_sums(self._log_weights(numbers[part])) for part in parts])
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, Ints]:
         """Compute the largest privacy losses of several words x against all V words x', in nats.
@@ -97,7 +97,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
             ValueError: if `start` or `stop` is out of range.
         """
         numbers = require_rows(len(self.vectors), start, stop)
-        losses = self._scores_of(numbers, sign=1.0)
+        losses = self._log_weights(numbers, sign=1.0)
         losses += self._log_normalisers
         losses -= self._log_normalisers[numbers][:, None]
         return losses, np.broadcast_to(numbers[:, None], losses.shape)
@@ -625,15 +625,15 @@ def compare(
             calibration = calibrate(kind, vectors, loss)
             bar.advance(1)
             name, loss_of_kind = kind.__name__, calibration.loss
-            rows.append(_measure_mechanism(name, calibration.mechanism, loss_of_kind, draws))
+            rows.append(_measure_loss_and_speed(name, calibration.mechanism, loss_of_kind, draws))
             bar.advance(1)
         custom = CusText(vectors, loss, k=min(20, len(vectors)))
-        rows.append(_measure_mechanism("CusText", custom, None, draws))
+        rows.append(_measure_loss_and_speed("CusText", custom, None, draws))
         bar.advance(1)
     return WordComparison(loss, repr(custom).split("<")[1].split(">")[0], tuple(rows))
 
 
-def _measure_mechanism(
+def _measure_loss_and_speed(
     name: str, mechanism: WordMechanism, loss: float | None, rng: np.random.Generator
 ) -> WordFigures:
     """Compute the measurements of one mechanism, or estimate them from random outputs."""
@@ -644,7 +644,7 @@ def _measure_mechanism(
     else:
         # Words at equal steps over the whole vocabulary.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
-    kept, _, support = kept_shares_and_support_sizes(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
+    kept, _, support = kept_shares_limits_supports(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
     inputs = rng.integers(0, size, _N_TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()

@@ -88,7 +88,7 @@ class TextLoss(Record):
 
     def __str__(self) -> str:
         """Return the losses as text, one on each line."""
-        kind = _describe_exactness(self.is_exact)
+        kind = _describe_as_exact_or_bound(self.is_exact)
         return (
             f"texts of {self.words:,} words that differ in {self.changed:,}; their number is "
             f"released\none word changed: {self.one_word:.4g} nats ({kind}, the worst place)\n"
@@ -187,7 +187,7 @@ class TextReport(Record, word="TextReport"):
 
     def __str__(self) -> str:
         """Return `one_word`, `any_text`, and a table with a row for each word."""
-        kind = _describe_exactness(self.is_exact)
+        kind = _describe_as_exact_or_bound(self.is_exact)
         lines = [
             f"{self.mechanism}",
             f"a text of {self.length:,} words; their number is released",
@@ -211,7 +211,7 @@ class TextReport(Record, word="TextReport"):
         return "\n".join(lines)
 
 
-def _describe_exactness(is_exact: bool) -> str:
+def _describe_as_exact_or_bound(is_exact: bool) -> str:
     return "exact" if is_exact else "a bound, by the noise alone"
 
 
@@ -230,12 +230,12 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     # Repeated pairs of words are computed once.
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
     each = delta if mechanism.has_table else 0.0
-    place_losses = [_losses_and_renyi(mechanism, words, each, unknown) for words in distinct]
+    place_losses = [_losses_delta_loss_renyi(mechanism, words, each, unknown) for words in distinct]
     losses, at_delta, curves = (np.array(part) for part in zip(*place_losses, strict=True))
     if not mechanism.has_table:
         # At every delta, the noise loses most between the two words with the largest distance.
         worst = distinct[losses.max(axis=1).argmax()]
-        at_delta = np.array(_losses_and_renyi(mechanism, worst, delta, unknown)[1])
+        at_delta = np.array(_losses_delta_loss_renyi(mechanism, worst, delta, unknown)[1])
     whole, one_word_at_delta = float((counts @ losses).max()), float(at_delta.max())
     curve = np.tensordot(counts, curves, 1).max(axis=0)
     bounds = [whole, canonne_kamath_steinke(ORDERS, curve, delta).epsilon]
@@ -254,7 +254,7 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     )
 
 
-def report_on_words_of_one_text(
+def report_word_losses_of_text(
     mechanism: Any, numbers: list[int], unknown: str, unknown_count: int, rng: Rng
 ) -> TextReport:
     """Compute the report on one text under a mechanism that replaces words.
@@ -269,7 +269,7 @@ def report_on_words_of_one_text(
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
     seed = None if is_exact else to_seed(rng)
-    kept, ends, support = kept_shares_and_support_sizes(mechanism, inputs, draws, seed)
+    kept, ends, support = kept_shares_limits_supports(mechanism, inputs, draws, seed)
     losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
         kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
@@ -282,7 +282,7 @@ def report_on_words_of_one_text(
     return TextReport(mechanism.name, *words, unknown, unknown_count, is_exact, draws, seed)
 
 
-def _losses_and_renyi(
+def _losses_delta_loss_renyi(
     mechanism: Any, pair: Ints, delta: float, unknown: str
 ) -> tuple[Floats, float, Floats]:
     """Return the privacy loss between two words, the loss at delta, and Renyi divergences.
@@ -310,7 +310,7 @@ def _losses_and_renyi(
     return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
 
 
-def kept_shares_and_support_sizes(
+def kept_shares_limits_supports(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
     """Measure the probability that each of n words is kept, and the number of likely outputs.

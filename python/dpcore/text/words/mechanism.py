@@ -127,7 +127,7 @@ class WordMechanism(Record):
         inputs = np.array(self._read_words("x", x)[1])
         size = check_size(size, len(inputs))
         out = self._draw(inputs, size * len(inputs), to_seed(rng))
-        return out.reshape(size, len(inputs)) if self._is_text(x) else out
+        return out.reshape(size, len(inputs)) if self._is_no_word(x) else out
 
     def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Ints:
         """Replace each of several words by one random word.
@@ -176,7 +176,7 @@ class WordMechanism(Record):
 
         For texts, one sentence states that the output reveals the number of words.
         """
-        return (_LENGTH_NOTE,) if self._is_text(pair.x) or self._is_text(pair.x_prime) else ()
+        return (_LENGTH_NOTE,) if self._is_no_word(pair.x) or self._is_no_word(pair.x_prime) else ()
 
     def rewrite(
         self,
@@ -318,7 +318,7 @@ class WordMechanism(Record):
         if not numbers:
             raise errors.invalid("text", "a text with at least one word that is replaced", text)
         strange = places - len(numbers) + numbers.count(len(self.vectors))
-        return losses.report_on_words_of_one_text(self, numbers, unknown, strange, rng)
+        return losses.report_word_losses_of_text(self, numbers, unknown, strange, rng)
 
     @abstractmethod
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
@@ -334,7 +334,7 @@ class WordMechanism(Record):
         lengths: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return lengths
 
-    def _is_text(self, x: Any) -> bool:
+    def _is_no_word(self, x: Any) -> bool:
         """Return True for a text: a list, a tuple, or a string that is not a word in `vectors`."""
         return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
