@@ -387,13 +387,13 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
     return array
 
 
-def list_to_floats(value: Any) -> Any:
+def flat_list_to_floats(value: Any) -> Any:
     """Convert a list or tuple of n real numbers to a float64 array of shape `(n,)`.
 
     Other values are returned unchanged.
 
     Example:
-        >>> list_to_floats([1, True]), list_to_floats("ab")
+        >>> flat_list_to_floats([1, True]), flat_list_to_floats("ab")
         (array([1., 1.]), 'ab')
     """
     if type(value) not in (list, tuple) or not all(isinstance(v, (Real, np.bool_)) for v in value):
@@ -427,7 +427,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
         array([1., 2.])
     """
     requirement = "a non-empty vector of finite numbers"
-    array = numeric(name, requirement, list_to_floats(value))
+    array = numeric(name, requirement, flat_list_to_floats(value))
     with np.errstate(over="ignore"):
         array = np.require(array, np.float64, ("C", "A"))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():

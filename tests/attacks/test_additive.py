@@ -19,7 +19,7 @@ from dpcore.attacks.grains import EXACT, Tolerance
 from dpcore.attacks.ratios import (
     equal_count_set_index,
     log_ratios,
-    run_index_by_ratio,
+    ratio_set_per_bin,
     shrink_ratios_to_0,
     to_fixed_point,
     weigh_bins,
@@ -173,7 +173,7 @@ def test_runs_are_the_best_of_all_partitions():
     k = random.integers(0, 60, size=(40, 7)).astype(float)
     k_prime = random.integers(0, 60, size=(40, 7)).astype(float)
     k[:5], k_prime[:3] = 0.0, 0.0
-    found = run_index_by_ratio(k, k_prime)
+    found = ratio_set_per_bin(k, k_prime)
     for row in range(40):
         assert found[row].tolist() == brute_runs(k[row], k_prime[row]).tolist()
     assert {len(set(row)) for row in found.tolist()} > {1}
@@ -182,7 +182,7 @@ def test_runs_are_the_best_of_all_partitions():
 def test_equal_histograms_are_one_run_and_weigh_nothing():
     k, k_prime = np.random.default_rng(1).poisson(1000.0, size=(2, 200, 40)).astype(float)
     n = k.sum(axis=1, keepdims=True), k_prime.sum(axis=1, keepdims=True)
-    runs = run_index_by_ratio(k, k_prime)
+    runs = ratio_set_per_bin(k, k_prime)
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
     for some in (runs, equal_count_set_index(k, k_prime, 4), None):
@@ -192,7 +192,7 @@ def test_equal_histograms_are_one_run_and_weigh_nothing():
     # The control: a difference of ten deviations is kept.
     k[:, :20] *= 1.5
     n = k.sum(axis=1, keepdims=True), n[1]
-    weights = weigh_bins(k, k_prime, *n, run_index_by_ratio(k, k_prime))
+    weights = weigh_bins(k, k_prime, *n, ratio_set_per_bin(k, k_prime))
     gaps = weights[:, :20].mean(axis=1) - weights[:, 20:].mean(axis=1)
     assert np.abs(gaps - np.log(1.5)).mean() < 0.02
 

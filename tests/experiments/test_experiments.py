@@ -313,7 +313,7 @@ def test_histograms_agree_with_their_laws():
     # 10 means, 10 second moments at 5 standard errors: false alarm below 1.2e-5.
     result = run_experiment("habernal2022-figure2", trials=10**6, seed=4)
     for drawn in result.histograms:
-        errors = (drawn.mean_std_error, drawn.mean_square_std_error)
+        errors = (drawn.std_error_of_mean, drawn.std_error_of_squares)
         assert abs(drawn.mean - drawn.law.mean) < 5 * errors[0]
         assert abs(drawn.square - drawn.law.square) < 5 * errors[1]
         assert drawn.trials == 10**6

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, list_to_floats, mistyped, numeric
+from ..errors import flat_list_to_floats, invalid, mistyped, numeric
 from ..mechanisms.callables import check_catch
 from ..packages import has_all
 from ..report.shown import Shown
@@ -97,7 +97,7 @@ def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
 
 def input_to_real_array(x: Any) -> npt.NDArray[Any]:
     """Convert the input of additive noise to an array of real numbers of any shape."""
-    return numeric("x", "an array of real numbers", list_to_floats(x))
+    return numeric("x", "an array of real numbers", flat_list_to_floats(x))
 
 
 def unwrap_single_number(x: Any) -> Any:

@@ -39,7 +39,7 @@ from .grains import column_tolerances
 from .ratios import (
     equal_count_set_index,
     log_ratios,
-    run_index_by_ratio,
+    ratio_set_per_bin,
     shrink_ratios_to_0,
     to_fixed_point,
     weigh_bins,
@@ -442,7 +442,7 @@ def _fit_scores_without_patterns(pilot: Pilot, transform: str) -> Iterator[Addit
         members = np.bincount(some)[:, None]
         sides = pilot.count_group_bins(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
-        runs: list[Places | None] = [run_index_by_ratio(k, k_prime)]
+        runs: list[Places | None] = [ratio_set_per_bin(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins suit weak signals, and are best if several columns share them.
             if some is kinds[-1]:
@@ -510,7 +510,7 @@ def _bin_log_ratios_given_non_atom(sides: list[Floats], classes: Ints) -> Floats
     """
     k, k_prime = (_sum_by_class(side.sum(axis=0), classes) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
-    return weigh_bins(k, k_prime, n, n_prime, run_index_by_ratio(k, k_prime))
+    return weigh_bins(k, k_prime, n, n_prime, ratio_set_per_bin(k, k_prime))
 
 
 def _shrunken_weights_by_pattern_group(sides: list[Floats], usual: Floats) -> Floats:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..errors import choice, integer, invalid, list_to_floats, real
+from ..errors import choice, flat_list_to_floats, integer, invalid, real
 from ..events.event import Score
 from ..pairs.differences import group_columns
 from ..records import Array, Flags, Floats, Ints, Pair, set_fields
@@ -351,7 +351,7 @@ def _group_entries_by_input_values(outputs: Array, pair: Pair) -> Sequence[_Grou
 
 def _input_as_finite_vector(side: Any, dim: int) -> Floats | None:
     """Return an input as a vector of `dim` finite numbers, or None for other inputs."""
-    side = list_to_floats(side)
+    side = flat_list_to_floats(side)
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
         return None
     values = side.astype(np.float64).ravel()

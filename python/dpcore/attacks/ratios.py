@@ -131,7 +131,7 @@ def equal_count_set_index(k: Array, k_prime: Array, most: int) -> Places:
     return np.asarray(np.minimum((share * most).astype(np.intp), most - 1))
 
 
-def run_index_by_ratio(k: Array, k_prime: Array) -> Places:
+def ratio_set_per_bin(k: Array, k_prime: Array) -> Places:
     """Divide bins into sets of neighbouring bins with about the same ratio of counts on x and x'.
 
     The function compares all divisions of a table's bins into sets of neighbours. It returns the

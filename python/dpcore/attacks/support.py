@@ -398,7 +398,7 @@ class Support(NumericAttack):
         if rows.shape[1] > 1:
             yield from (RowMin(), RowMax())
             repeats = _make_repeated_entry_count_score(grains)
-            if _repeated_entries_differ(*sides, repeats):
+            if _repeat_counts_differ(*sides, repeats):
                 yield repeats
             yield from _score_one_sided_rows(*sides, grains)
         yield from _one_score_of_one_sided_atoms(*sides, grains)
@@ -454,7 +454,7 @@ def _make_repeated_entry_count_score(grains: Sequence[Tolerance]) -> Repeats:
     return Repeats(2.0 * grain.typical_tolerance, relative)
 
 
-def _repeated_entries_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
+def _repeat_counts_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
     counts = [repeats(take_head_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))

@@ -20,7 +20,7 @@ from ..records import Array, Floats, Ints, Pair
 from . import arrays
 from .arrays import Merged
 from .attack import ScoreAttack
-from .ratios import log_ratios, run_index_by_ratio, shrink_ratios_to_0, to_fixed_point, weigh_bins
+from .ratios import log_ratios, ratio_set_per_bin, shrink_ratios_to_0, to_fixed_point, weigh_bins
 
 NO_ROW: Final = -1
 """Number of tokens that stands for an output that is not a text."""
@@ -283,7 +283,7 @@ def _fit_text_length_interval_weights(sizes: list[Ints]) -> tuple[Ints, Floats]:
         for side in sizes
     )
     runs = np.zeros(k.shape, dtype=np.intp)
-    runs[:, 1:] = 1 + run_index_by_ratio(k[:, 1:], k_prime[:, 1:])
+    runs[:, 1:] = 1 + ratio_set_per_bin(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
     values = to_fixed_point(weigh_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1

@@ -413,11 +413,11 @@ class SequentialAudit:
         self._counted.append((piece, (nan, nan_prime)))
         self.done = sum(side.counts.n for side, _ in self._counted)
 
-    def _bet_on_slice(self, piece: Slice, label: int) -> None:
+    def _bet_on_slice(self, piece: Slice, event_number: int) -> None:
         assert self.martingale is not None
         counts = piece.bound_counts
         self.martingale.update(
-            counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
+            counts.k, counts.k_prime, counts.n, event=event_number, predicted=piece.guess
         )
 
     def _update_row_dependence_test(

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import list_to_floats
+from ..errors import flat_list_to_floats
 from ..mechanisms.callables import Repeated, make_generator
 from ..mechanisms.declarations import can_core_draw, convert_pair, get_or_default
 from ..pairs.differences import inputs_equal
@@ -115,7 +115,7 @@ def _yield_input_forms(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -
         return
     inputs = convert_pair(mechanism, pair)
     for side, (x, passed) in enumerate(((pair.x, inputs.x), (pair.x_prime, inputs.x_prime))):
-        floats = list_to_floats(x)
+        floats = flat_list_to_floats(x)
         # Rounded numbers would be another input, not another form of it.
         if floats is not x and floats.tolist() == list(x):
             is_float = isinstance(passed, np.ndarray) and passed.dtype == np.float64

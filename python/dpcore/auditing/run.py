@@ -627,13 +627,13 @@ def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFiel
         mine.audit[name] = fixed.audit[name]
     if request.is_bit_reproducible:
         for edge in run.edges:
-            again = recount_stored_block(source, mine, edge[0])
+            again = redraw_counted_block(source, mine, edge[0])
             if again is not None and again != edge:
                 run.refuse_changed_counts(edge, again)
     return mine
 
 
-def recount_stored_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
+def redraw_counted_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
     """Repeat the draws and the count of a block of trials that was already counted.
 
     Args:

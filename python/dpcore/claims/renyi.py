@@ -516,7 +516,7 @@ def of(held: Any) -> trade_off.Claim:
         return _read_rdp_accountant(held)
     if "PRVAccountant" in names:
         epsilons = [float(held.get_epsilon(delta=delta)) for delta in _SEARCHED_DELTAS.tolist()]
-        return _make_table(np.array(epsilons), _SEARCHED_DELTAS, "Opacus' PRVAccountant")
+        return _make_curve_of_points(np.array(epsilons), _SEARCHED_DELTAS, "Opacus' PRVAccountant")
     if has_all(held, "get_delta_for_epsilon", "get_epsilon_for_delta"):
         return _read_loss_distribution(held)
     if has_all(held, "measurement", "d_in"):
@@ -548,7 +548,7 @@ def _read_loss_distribution(losses: Any) -> trade_off.TradeOff:
         # For these epsilons e^epsilon overflows, and delta cannot be read.
         remote = [float(losses.get_epsilon_for_delta(delta)) for delta in _PROFILE_DELTAS.tolist()]
         epsilons, deltas = np.append(epsilons, remote), np.append(deltas, _PROFILE_DELTAS)
-    return _make_table(epsilons, deltas, "a privacy loss distribution")
+    return _make_curve_of_points(epsilons, deltas, "a privacy loss distribution")
 
 
 def _read_measurement(adapter: Any) -> trade_off.Claim:
@@ -562,15 +562,15 @@ def _read_measurement(adapter: Any) -> trade_off.Claim:
         return ZCDP(float(value))
     if measure == "SmoothedMaxDivergence":
         epsilons = np.array([value.epsilon(d) for d in _PROFILE_DELTAS.tolist()])
-        return _make_table(epsilons, _PROFILE_DELTAS, "OpenDP's profile")
+        return _make_curve_of_points(epsilons, _PROFILE_DELTAS, "OpenDP's profile")
     if measure in ("MaxDivergence", "Approximate(MaxDivergence)"):
         pair = value if isinstance(value, tuple) else (value, 0.0)
         epsilons, deltas = np.array([pair], np.float64).T
-        return _make_table(epsilons, deltas, f"OpenDP's {measure}")
+        return _make_curve_of_points(epsilons, deltas, f"OpenDP's {measure}")
     raise invalid("held", "a measurement whose measure is an epsilon, a profile or zCDP", measure)
 
 
-def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.TradeOff:
+def _make_curve_of_points(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.TradeOff:
     """Return a `TradeOff` of the pairs with a finite epsilon and a delta below 1."""
     # A negative epsilon at some delta implies the claim with epsilon 0.
     epsilons = np.maximum(epsilons, 0.0)

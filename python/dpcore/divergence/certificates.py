@@ -188,12 +188,12 @@ def _wilson_limit(rate: Floats, size: int, signed_z: float) -> Floats:
     return np.minimum(np.maximum(limit, 0.0), 1.0)
 
 
-def _possible_bin_edge_indices(chosen: Ints) -> Ints:
+def _possible_bin_edge_indices(row_counts: Ints) -> Ints:
     """Select the indices that may be edges of bins: both ends, and evenly spaced thresholds."""
-    inside = np.arange(1, chosen.shape[1] + 1)
+    inside = np.arange(1, row_counts.shape[1] + 1)
     if len(inside) > _MAX_BIN_EDGES:
-        inside = np.unique(np.linspace(1, chosen.shape[1], _MAX_BIN_EDGES).astype(np.int64))
-    return np.concatenate([[0], inside, [chosen.shape[1] + 1]])
+        inside = np.unique(np.linspace(1, row_counts.shape[1], _MAX_BIN_EDGES).astype(np.int64))
+    return np.concatenate([[0], inside, [row_counts.shape[1] + 1]])
 
 
 def _pair_index(start: Ints, stop: Ints, size: int) -> Ints:

@@ -193,14 +193,14 @@ def expm1_less_x_over_x2(x: Floats) -> Floats:
 def one_plus_b_minus_b_power(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 + b (1 - (x/y)^p) with p = `power`, by exact fractions if the result is near 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
-    gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
+    gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * ratio_power_gap(x, y, power)))
     for i in zip(*np.nonzero(np.abs(gap) < _NEAR_ZERO_GAP), strict=True):
         step, top, bottom = (Fraction(float(part[i])) for part in (b, x, y))
         gap[i] = float(1 + step * (1 - (top / bottom) ** power))
     return gap
 
 
-def one_minus_power(x: Floats, y: Floats, power: int) -> Floats:
+def ratio_power_gap(x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 - (x/y)^p with p = `power`, 1 or 2, accurately even if x and y are nearly equal."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
@@ -487,11 +487,11 @@ def gaussian_renyi(
         # Below order 1 it is a sum of squares, which stays in the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
-        tau, log_r = one_minus_power(s0, s1, 2), 2.0 * log_ratio(s0, s1)
+        tau, log_r = ratio_power_gap(s0, s1, 2), 2.0 * log_ratio(s0, s1)
         return normal_renyi_divergences(a, b, tau, log_r, mid, shift / root)
 
     def limit() -> float:
-        return normal_max_loss(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
+        return normal_max_loss(ratio_power_gap(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
 
     return sum_over_coordinates(a, part, limit)
 
@@ -539,7 +539,7 @@ def laplace_renyi(
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
-        tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
+        tau, log_r = ratio_power_gap(s0, s1, 1), log_ratio(s0, s1)
         divergence = scale_family_renyi(a, b, tau, log_r, one_plus_b_minus_b_power(b, s0, s1, 1))
         # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
@@ -585,7 +585,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
-        tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
+        tau, log_r = ratio_power_gap(own_rate, other, 1), log_ratio(own_rate, other)
         return scale_family_renyi(a, b, tau, log_r, one_plus_b_minus_b_power(b, own_rate, other, 1))
 
     return sum_over_coordinates(

@@ -296,7 +296,7 @@ def run_estimate(request: Request) -> Estimate:
             k=request.k,
             certified=None if certificate is None else certificate.bound,
             beside=score,
-            above=_comparison_by_ball(request, beside, size_p) if other == "ball" else None,
+            above=_ball_to_compare(request, beside, size_p) if other == "ball" else None,
             energy_p=np.nan if checked is None else checked.energy_p,
             outside=_describe_outside_rows(request, fit),
             dim=points.dim,
@@ -345,7 +345,7 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
     return estimate_by_paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
-def _comparison_by_ball(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+def _ball_to_compare(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
     """Return the estimate by "ball" with which an estimate by "score" is compared.
 
     Rows of one group are often near each other. If they counted as neighbours, the estimate by

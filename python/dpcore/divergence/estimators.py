@@ -240,7 +240,7 @@ def estimate_by_balls(task: Task) -> Raw:
     atoms = find_atoms(points.multiplicity)
     sides = tuple(_BallDirection(task, atoms, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
-        cells = tuple(side.count_rows_and_merge_balls(plan is not None, shown) for side in sides)
+        cells = tuple(side.count_rows_merge_equal_balls(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
     for side, cell in zip(sides, cells, strict=True):
         n, j, atom, weight = cell
@@ -288,7 +288,7 @@ class _BallDirection:
         self.counted = {"rescans": 0, "run_outs": 0, "capped": 0}
         self.lists: Arrays = ()
 
-    def count_rows_and_merge_balls(self, keep_lists: bool, shown: Progress) -> Arrays:
+    def count_rows_merge_equal_balls(self, keep_lists: bool, shown: Progress) -> Arrays:
         """Count the rows in all balls, and combine balls with equal counts.
 
         A ball has a row of set a at its center. The result is four arrays, with one entry for each

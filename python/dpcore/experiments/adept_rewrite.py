@@ -620,12 +620,12 @@ def _corpus_and_models(texts: StudyTexts, width: int, models: list[Fitted], resu
         f"training texts ({models[0].trained.cut:,} cut after 20 words), which stand for public "
         f"ones, {texts.epochs} epochs; "
         f"{len(texts.held):,} others rewritten ({texts.dropped:,} left out that occur in training)",
-        f"  not rewritten: accuracy {_format_measured(clean.accuracy)}, macro-F1 "
-        f"{_format_measured(clean.f1)}; majority {top_label_share(texts):.3f}{left}",
+        f"  not rewritten: accuracy {_format_interval(clean.accuracy)}, macro-F1 "
+        f"{_format_interval(clean.f1)}; majority {top_label_share(texts):.3f}{left}",
     ]
     lines += [
         f"  decoded without noise, {model.setup.clip} clip: BLEU {model.bleu:.3f}, accuracy "
-        f"{_format_measured(model.plain.accuracy)}; of training texts BLEU {model.memorised:.3f} "
+        f"{_format_interval(model.plain.accuracy)}; of training texts BLEU {model.memorised:.3f} "
         "(memorised: not private text)"
         for model in models
     ]
@@ -641,7 +641,7 @@ def _format_mean_marked_if_refuted(row: Row, name: str, audit: int) -> str:
     return f"{row.mean(name):.2f}{'!' if refuted else ''}"
 
 
-def _format_measured(measured: Measured) -> str:
+def _format_interval(measured: Measured) -> str:
     return f"{measured.value:.3f} [{measured.low:.3f}, {measured.high:.3f}]"
 
 
@@ -653,8 +653,8 @@ _COLUMNS = (
     Column("on z", lambda row: _format_mean_marked_if_refuted(row, "on_vector", 0)),
     Column("on text", lambda row: _format_mean_marked_if_refuted(row, "on_text", 1)),
     Column("BLEU", lambda row: row.mean("bleu"), ".3f"),
-    Column("accuracy", "accuracy", _format_measured),
-    Column("macro-F1", "f1", _format_measured),
+    Column("accuracy", "accuracy", _format_interval),
+    Column("macro-F1", "f1", _format_interval),
     Column("same", lambda row: row.mean("unchanged"), ".3f"),
     Column("memorised: not private text", lambda row: row.mean("memorised"), ".3f"),
 )

@@ -596,7 +596,7 @@ class Result(Tabled[Config]):
         return self.make_record(
             alphas=list(ALPHAS),
             misleading=self.misleading,
-            cases=[_case_to_dict(name) for name in dict.fromkeys(c.case for c in self.cells)],
+            cases=[_case_facts_to_dict(name) for name in dict.fromkeys(c.case for c in self.cells)],
             cells=[_cell_to_dict(cell) for cell in self.cells],
             certified=[_estimate_to_dict(trusted) for trusted in self.trusted],
         )
@@ -711,7 +711,7 @@ def _encode_arrays(**arrays: Any) -> dict[str, Any]:
     return {name: array.tolist() for name, array in arrays.items()}
 
 
-def _case_to_dict(name: str) -> dict[str, Any]:
+def _case_facts_to_dict(name: str) -> dict[str, Any]:
     case = CASES[name]
     published = [
         {"method": figure.method, "rows": figure.rows, "source": figure.source}

@@ -137,12 +137,12 @@ class PanelDraws(Shown):
         return sum(self.counts) + self.zeros + self.outside
 
     @property
-    def mean_std_error(self) -> float:
+    def std_error_of_mean(self) -> float:
         """Standard error of the sample mean of the draws, from the exact variance of the noise."""
         return math.sqrt((self.law.square - self.law.mean**2) / self.trials)
 
     @property
-    def mean_square_std_error(self) -> float:
+    def std_error_of_squares(self) -> float:
         """Standard error of the mean of the squared draws, from the exact moments of the noise."""
         return math.sqrt((self.law.fourth - self.law.square**2) / self.trials)
 
@@ -268,9 +268,9 @@ def _draws_to_dict(drawn: PanelDraws) -> dict[str, Any]:
     law = drawn.law
     return (
         {"name": drawn.name, "native": law.noise, "seed": str(drawn.seed), "trials": drawn.trials}
-        | {"mean": drawn.mean, "expected_mean": law.mean, "mean_error": drawn.mean_std_error}
+        | {"mean": drawn.mean, "expected_mean": law.mean, "mean_error": drawn.std_error_of_mean}
         | {"square": drawn.square, "expected_square": law.square}
-        | {"square_error": drawn.mean_square_std_error, "zeros": drawn.zeros}
+        | {"square_error": drawn.std_error_of_squares, "zeros": drawn.zeros}
         | {"expected_zeros": drawn.expected_zeros, "below": drawn.below}
         | {"outside": drawn.outside, "counts": drawn.counts}
     )

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, has_masked, integer, invalid, list_to_floats, mistyped, show
+from ..errors import choice, flat_list_to_floats, has_masked, integer, invalid, mistyped, show
 from ..packages import has_all, has_array_method, is_tensor
 from ..records import Floats, Pair, frozen_array, pair_of
 from ..suggestions import explain_argument_errors
@@ -177,7 +177,7 @@ def list_to_array(value: Any) -> Any:
         >>> list_to_array([1, 2]).dtype, list_to_array((1, 0.5)), list_to_array([2**70])
         (dtype('int64'), array([1. , 0.5]), [1180591620717411303424])
     """
-    if list_to_floats(value) is value:
+    if flat_list_to_floats(value) is value:
         return value
     items = [item.item() if isinstance(item, np.generic) else item for item in value]
     is_whole = bool(items) and all(isinstance(item, int) for item in items)
@@ -197,7 +197,7 @@ def pair_lists_to_float_arrays(pair: Pair) -> Pair:
 
     Tuples of numbers are also converted. Inputs of other types are not changed.
     """
-    x, x_prime = list_to_floats(pair.x), list_to_floats(pair.x_prime)
+    x, x_prime = flat_list_to_floats(pair.x), flat_list_to_floats(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
 
 
@@ -213,7 +213,7 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
         one entry.
     """
     array = list_to_array(value)
-    value = list_to_floats(value) if array is value else array
+    value = flat_list_to_floats(value) if array is value else array
     if type(value) is not np.ndarray and (
         isinstance(value, (list, tuple, str, bytes))
         or has_masked(value)
@@ -390,7 +390,7 @@ def format_changes(pair: Pair) -> str:
     unit, x, x_prime = parts
     places = differing_places(x, x_prime)
     if len(x) == len(x_prime):
-        numbers = list_to_floats(pair.x)
+        numbers = flat_list_to_floats(pair.x)
         unit = "entry" if isinstance(numbers, np.ndarray) and numbers.ndim == 1 else unit
         changes = [f"{unit} {n}: {show(x[n])} -> {show(x_prime[n])}" for n in places]
     else:

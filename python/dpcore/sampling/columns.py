@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.trade_off import Claim
-from ..errors import list_to_floats, tag_error
+from ..errors import flat_list_to_floats, tag_error
 from ..events.event import Batch, is_built_in, score_attribute
 from ..records import Array, Pair
 from ..report.shown import on_one_line
@@ -363,7 +363,7 @@ def _list_seed_column_notes(sides: tuple[Array, Array]) -> tuple[str, ...]:
 
 def _do_inputs_differ_at_entry(pair: Pair, place: int, outputs: Array) -> bool:
     """Return True if the inputs are arrays as large as an output and differ in entry `place`."""
-    sides = list_to_floats(pair.x), list_to_floats(pair.x_prime)
+    sides = flat_list_to_floats(pair.x), flat_list_to_floats(pair.x_prime)
     inputs = [np.asarray(side) for side in sides if isinstance(side, np.ndarray)]
     size = math.prod(outputs.shape[1:])
     if len(inputs) < 2 or size < 2 or any(side.size != size for side in inputs):

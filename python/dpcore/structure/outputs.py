@@ -329,7 +329,7 @@ class Layer:
         if callable(clean):
             clean = clean(x)
         elif clean is None:
-            clean = _noiseless_output(self.mechanism, x)
+            clean = _noiseless_native_output_or_x(self.mechanism, x)
         elif clean is False or not is_given_input:
             return None
         vector = as_finite_array("clean", clean)
@@ -341,7 +341,7 @@ class Layer:
         return vector.reshape(-1).astype(self._kind).astype(np.float64)
 
 
-def _noiseless_output(mechanism: Any, x: Any) -> Any:
+def _noiseless_native_output_or_x(mechanism: Any, x: Any) -> Any:
     """Return the vector to which a native mechanism adds its noise. For others, return x."""
     if not isinstance(mechanism, Native) or not can_core_draw(mechanism):
         return x

@@ -447,7 +447,7 @@ ENTROPY: Final[list[str]] = []
 these draws."""
 
 
-def _make_entropy_call_recorder(name: str) -> Callable[[Any], Any]:
+def _entropy_call_recorder_maker(name: str) -> Callable[[Any], Any]:
     """Return a function that takes a source of randomness and returns one that records calls."""
 
     def make(original: Any) -> Any:
@@ -500,13 +500,13 @@ def list_patches() -> list[Patch]:
     ]
     patches += [(random, name, _replace_by(draw)) for name, draw in _PYTHON.items()]
     patches += [
-        (os, "urandom", _make_entropy_call_recorder("os.urandom")),
-        (random, "_urandom", _make_entropy_call_recorder("secrets or random.SystemRandom")),
+        (os, "urandom", _entropy_call_recorder_maker("os.urandom")),
+        (random, "_urandom", _entropy_call_recorder_maker("secrets or random.SystemRandom")),
         (random.Random, "seed", _record_seeding_from_entropy),
-        (subprocess.Popen, "__init__", _make_entropy_call_recorder("another process")),
+        (subprocess.Popen, "__init__", _entropy_call_recorder_maker("another process")),
     ]
     if "fork" in vars(os):
-        patches.append((os, "fork", _make_entropy_call_recorder("another process")))
+        patches.append((os, "fork", _entropy_call_recorder_maker("another process")))
     patches += [
         (random, name, _replace_by(_make_fixed_python_draw(name))) for name in _PYTHON_FIXED
     ]
