@@ -29,8 +29,8 @@ FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "x": ("pair",),
     "x_prime": ("pair",),
 }
-"""Argument names of other packages, each with names in dpcore. dpcore suggests the first of these
-names that the called function has."""
+"""Argument names of other packages, each with the names that the argument can have in dpcore.
+dpcore suggests the first of these dpcore names that the called function has."""
 
 SUGGESTED_FORMS: Final = {
     ("alpha", "confidence"): "confidence = 1 - alpha",

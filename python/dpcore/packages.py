@@ -1,4 +1,4 @@
-"""Optional packages, such as torch: their import when they are needed, and tests of their objects.
+"""Optional packages, such as torch: import when needed, and recognition of their objects.
 
 `from .packages import torch` imports torch. No other file of dpcore reads `sys.modules`.
 """

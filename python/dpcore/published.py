@@ -139,8 +139,8 @@ class Sensitive(System):
         The privacy loss of this system is largest on these inputs.
 
         The L1 distance between the inputs is `sensitivity`, up to rounding, and is never larger.
-        Two inputs that differ in a single entry have the same privacy loss. If `dim` is large, an
-        attack detects the loss more easily on inputs that differ in a single entry. For sensitivity
+        Two inputs that differ by `sensitivity` in a single entry have the same privacy loss. If
+        `dim` is large, an attack detects the loss more easily on such inputs. For sensitivity
         1, `dpcore.pairs.patterns(dim, "one")` returns pairs that differ in a single entry.
         """
         dim = dimension(dim)

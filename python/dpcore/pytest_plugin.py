@@ -344,8 +344,8 @@ class DPAudit:
                 form.
             claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`.
             **options: further keyword arguments of `dpcore.audit_outputs`. The argument `rows` is
-                required. If `confidence` or `rng` is given and is not None, it replaces the setting
-                of the fixture.
+                required. An argument `confidence` or `rng` replaces the setting of the fixture,
+                unless the argument is None.
 
         Returns:
             The audit. It does not refute the claim, but the claim may still be false.

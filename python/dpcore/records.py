@@ -1,4 +1,4 @@
-"""Records of an audit: a pair of inputs, the counts of an event, and the outputs that were read.
+"""Records of an audit: a pair of inputs, the counts of an event, and what an attack has read.
 
 A record is a frozen dataclass. Its arrays are read-only copies. Two records are equal if their
 fields are equal. Arrays are compared by dtype, shape and bytes, so NaN equals NaN and 0.0 differs
@@ -521,7 +521,7 @@ class PartsRead(Record, word="PartsRead"):
     Args:
         found: number of parts that one output has.
         compared: number of parts that the attack compared between outputs on x and outputs on x'.
-        outputs: number of compared pilot outputs on x, or on x' if that number is smaller.
+        outputs: number of compared pilot outputs: the smaller of the numbers on x and on x'.
         chosen: number of selected parts. If outputs have many parts, the attack first selects some
             parts and then reads only these parts. If the attack did not select parts, the number is
             0.
@@ -568,10 +568,10 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """One output in the chosen event (a set of outputs), and how often it occurred in the pilot.
+    """One output in the event that an attack chose, and how often this output occurred.
 
-    An event is a set of outputs. The pilot outputs are the outputs on x and on x' from which the
-    event was chosen.
+    An event is a set of outputs. The occurrences are counted in the pilot outputs, the outputs on x
+    and on x' from which the attack chose the event.
 
     Args:
         text: the output as text, shortened if it is long.

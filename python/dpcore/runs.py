@@ -226,8 +226,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     """Merge the separately counted parts of an audit into one audit.
 
     Args:
-        paths: paths of the files that `count_part` wrote, in any order. If a file is given twice,
-            or as a copy, it counts once.
+        paths: paths of the files that `count_part` wrote, in any order. If two of the files are the
+            same file, or copies, their trials are counted once.
         partial: True to get an audit of the trials counted so far, even if trials are missing. If
             trials are missing, the files are marked, because you then see an early verdict. From
             then on, the audit must use the bound "anytime", which stays valid after early verdicts.

@@ -40,8 +40,8 @@ COUNT: Final = 2
 SAMPLE: Final = 3
 PROBE: Final = 4
 PAIRS: Final = 5
-"""`PILOT` to `PAIRS` are the numbers of the purposes of draws, the same as in Rust. Draws for
-different purposes never share a random number."""
+"""`PILOT` to `PAIRS` are codes for the purposes of draws. The Rust code uses the same codes. Draws
+for different purposes never share a random number."""
 
 BLOCK_ELEMENTS: Final = 2**17
 """Number of elements in a block of trials. Counting a block takes about 20 microseconds, and numpy
@@ -362,7 +362,7 @@ class Generators:
         return [get() for get, _ in self._states]
 
     def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
-        """Call a function; return its result, and True if it changed the state of a generator.
+        """Call a function; return its result, and True if the call changed a generator's state.
 
         The generators are the random generators in this collection.
         """

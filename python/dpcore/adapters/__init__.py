@@ -1,7 +1,7 @@
 """Adapters that turn objects of other packages into mechanisms.
 
 `adapt` recognises an object by its class. The modules of `dpcore.adapters` do not import the other
-packages: if an object exists, its package was already imported.
+packages, because an object can exist only after its package was imported.
 
 Example:
     >>> import numpy as np

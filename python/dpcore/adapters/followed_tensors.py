@@ -1,10 +1,10 @@
 """Tracing of noise through torch tensors.
 
 A trace runs a mechanism and records how each number depends on the noise. The mechanism works with
-ordinary tensors. For each storage that contains noise, the trace keeps a shadow: an array of traced
-numbers, one for each number of the storage. Views of a tensor share its storage, and therefore also
-the shadow. An in-place operation changes the storage and the shadow. A function mode of torch
-observes all calls of torch functions.
+ordinary tensors. For each storage (memory block) that contains noise, the trace keeps a shadow: an
+array of traced numbers, one for each number of the storage. Views of a tensor share its storage,
+and therefore also the shadow. An in-place operation changes the storage and the shadow. A function
+mode of torch observes all calls of torch functions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ..packages import get_loaded_module
 
 Draw = Callable[..., Any]
-"""A function `(run, name of the law, location, scale, shape)` that draws traced noise."""
+"""A function `(run, name of the law, location, scale, shape)` that draws and records noise."""
 
 _SILENT: Final = frozenset((
     "__get__", "__set__", "__len__", "__hash__", "__delete__", "size", "dim", "ndimension",

@@ -62,8 +62,8 @@ class OpenDP(Adapter):
 
     - an array becomes a list if the domain consists of vectors;
     - an array of one number becomes a plain number if the domain consists of scalars;
-    - a whole number becomes an int, a float or a bool if the domain consists of values of this
-      type.
+    - a whole number becomes an int, a float or a bool, according to the type of the values in the
+      domain.
 
     The adapter passes other inputs on unchanged.
 
@@ -134,9 +134,9 @@ class OpenDP(Adapter):
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, delta) of the measurement for inputs at distance `d_in`, or None.
 
-        The numbers are the value of the measurement's privacy map in OpenDP. For pure DP, delta is
-        0. The value is None if `d_in` is None, or if the result of the privacy map is neither an
-        epsilon nor a pair (epsilon, delta).
+        OpenDP's privacy map of the measurement computes these numbers from `d_in`. For pure DP,
+        delta is 0. The value is None if `d_in` is None, or if the result of the privacy map is
+        neither an epsilon nor a pair (epsilon, delta).
         """
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
@@ -151,8 +151,8 @@ class OpenDP(Adapter):
     def curve(self) -> ZCDP | None:
         """The zCDP claim of the measurement for inputs at distance `d_in`, or None.
 
-        The parameter rho is the value of the measurement's privacy map in OpenDP. The value is None
-        if `d_in` is None, or if the privacy map does not give a finite rho.
+        OpenDP's privacy map of the measurement computes the parameter rho from `d_in`. The value is
+        None if `d_in` is None, or if the privacy map does not give a finite rho.
         """
         if self.d_in is None or _SHOWN_BY.get(str(self.measurement.output_measure)) != "curve":
             return None

@@ -8,11 +8,11 @@ which it chooses the threshold.
 
 Each bin of a column has a symbol: 0 for ordinary values, and another number for each atom (a
 frequent value), for infinities and for NaN. The pattern of a row is the list of the symbols of its
-columns. The key of a pattern is the sum of one number for each bin of the row. Keys stay below
-2**52, because every program that reads JSON can hold such numbers. If possible, the key is a number
-below 2**52 whose digits are the symbols. Otherwise, the number that each bin adds to the key is
-random. With random numbers, two patterns can have the same key and therefore the same score. In
-this case, the attack loses some power, but the bound stays valid.
+columns. The key of a pattern is a sum of one number for each column: the number of the bin that
+contains the row's value. Keys stay below 2**52, because every program that reads JSON can hold such
+numbers. If possible, the key is a number below 2**52 whose digits are the symbols. Otherwise, the
+numbers of the bins are random. With random numbers, two patterns can have the same key and
+therefore the same score. In this case, the attack loses some power, but the bound stays valid.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ class Part(NamedTuple):
     """A set of columns of the outputs that depend on each other, but not on other columns.
 
     Args:
-        columns: indices of the columns in the set in which more than one kind of value occurs. None
-            means all columns.
+        columns: indices of those columns of the set in which more than one kind of value occurs.
+            Kinds of value are, for example, NaN and ordinary values. None means all columns.
         valued: True if a column of the set has ordinary values. An ordinary value is finite, and it
             is not one of the frequent values.
     """
@@ -202,7 +202,7 @@ class Patterns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: ColumnBins, coding: Coding) -> Patterns:
-        """Count the outputs with each pattern (kinds of value), except patterns that occur once."""
+        """Count the outputs with each pattern (kinds of value); skip patterns that occur once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
         total = counts.sum(axis=0, dtype=float)
@@ -223,9 +223,10 @@ class Patterns(NamedTuple):
         """Return the weight of each pattern in the score, in units of the log-likelihood ratio.
 
         The columns are divided into sets that do not depend on each other. A pattern states the
-        kind of value in each column of a set. Consider the share of outputs with these kinds of
-        value. The weight of the set is ln(share on x / share on x'), shrunk towards 0 to allow for
-        chance. The weight of the pattern is the sum of the weights of all sets.
+        kind of value in each column. For each set, take the outputs that agree with the pattern in
+        the columns of the set. The weight of the set is ln(share of these outputs on x / their
+        share on x'), shrunk towards 0 to allow for chance. The weight of the pattern is the sum of
+        the weights of all sets.
         """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
@@ -235,7 +236,7 @@ class Patterns(NamedTuple):
         return weights
 
     def weight_group_per_pattern(self) -> Ints:
-        """Return, for each pattern (kinds of value), the number of its group.
+        """Return, for each pattern (kinds of value), the index of its group.
 
         Patterns in one group use the same weights of bins.
 
@@ -374,10 +375,11 @@ class Pilot:
         self.layouts: dict[tuple[str, bytes], ColumnBins] = {}
 
     def layout(self, transform: str, classes: Ints) -> ColumnBins:
-        """Return the bins for the columns of the pilot outputs (first draws) after a transform.
+        """Return the bins for the columns of the transformed pilot outputs (first draws).
 
-        Columns with equal numbers in `classes` have the same bins. A second call with the same
-        arguments returns the same object.
+        `transform` is "values", "differences" (of neighbouring entries) or "sorted". Columns with
+        equal numbers in `classes` have the same bins. A second call with the same arguments returns
+        the same object.
         """
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
@@ -420,8 +422,8 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
         bins: largest number of quantile bins of a column.
 
     Yields:
-        The scores. Each score is a sum of weights of bins. The caller chooses one score with other
-        draws.
+        The scores. Each score is a sum of weights of bins. The caller chooses one of the scores on
+        draws that are not in `rows` or `rows_prime`.
     """
     pilot = Pilot(rows, rows_prime, pair, bins)
     yield from _fit_scores_without_patterns(pilot, "values")
@@ -710,8 +712,9 @@ class Additive(ScoreAttack):
 
     The pattern of an output can be one more feature. The pattern states which entries are NaN,
     infinite or equal to a frequent value. If an entry equals a frequent value, the pattern also
-    states which one. If a column has only a few values, the pattern contains the values of this
-    column. For all other entries, the weights of the bins can be different for each pattern.
+    states this value. If a column has only a few values, the pattern contains the values of this
+    column. Entries with ordinary values are scored by the weights of their bins, and these weights
+    can be different for each pattern.
 
     The attack makes several scores of this form. The simplest score has two bins per column. Two
     columns share these bins if their entries of x are equal and their entries of x' are equal. The

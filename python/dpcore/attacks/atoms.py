@@ -16,7 +16,8 @@ _MAX_COARSE_ATOM_ROWS: Final = 2**13
 _MAX_RUN_TOLERANCES: Final = 512.0
 """Widest gap between values of one cluster, in tolerances. Long computations cause such gaps."""
 MAX_CLUSTER_TOLERANCES: Final = 32.0
-"""A cluster of values wider than this many tolerances counts as a continuum, not as one value."""
+"""A cluster of values wider than this many rounding tolerances counts as many values, not as
+one."""
 _MIN_ATOM_COUNT: Final = 4
 _MAX_VALUES_PER_ATOM: Final = 2**14
 """An atom contains at least `_MIN_ATOM_COUNT` values, and at least one of this many values."""

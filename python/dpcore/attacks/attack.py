@@ -2,8 +2,8 @@
 
 A score is a function from outputs to real numbers. An event is "the score is above (or below) a
 threshold". The direction is the input whose probability is in the numerator of the ratio that
-bounds epsilon. The choice uses only pilot draws, which are not counted for the bound. It takes the
-score, the threshold, "above" or "below", and the direction with the largest expected bound.
+bounds epsilon. The choice uses only pilot draws, which are not counted for the bound. The score,
+threshold, direction, and "above" or "below" with the largest expected bound are chosen.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _UNPENALISED_CAUTIONS: Final = 2
 """Number of steps to less caution without a penalty, for scores with at most two thresholds."""
 
 CrossScored = tuple[Score, Floats, Floats] | None
-"""A score with its values on x and on x'. Each value comes from a fit that did not use its row."""
+"""A score, and a value for each output on x and x' from a fit that did not use this output."""
 Sizes = tuple[int, int]
 """Numbers of values on x and on x'."""
 _MAX_PILOT_DRAWS: Final = 2**26
@@ -74,8 +74,8 @@ class Goal:
         trials: number of outputs on x, and also on x', that the audit will count.
         delta: delta of the claim (epsilon, delta).
         confidence: confidence of the certified bound.
-        caution: error probabilities of the limits that are used to predict a bound. The audit tries
-            these probabilities in order until the predicted bound of an event is positive.
+        caution: error probabilities of the confidence limits in predictions of a bound. The audit
+            tries these probabilities in order until the predicted bound of an event is positive.
         claim: the claim if it is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
         is_total_variation: True if the claim has epsilon 0. In this case, the certified bound is a
             lower bound on delta.
@@ -93,8 +93,8 @@ class Goal:
 
         `k` of `n` pilot outputs (first draws) on x and `k_prime` of `n_prime` on x' are in an
         event. The confidence limits of the probabilities have the tail probability `tail`. If the
-        claim is a privacy curve, return the excess of each event over the curve (see
-        `Claim.excess`). If the claim has epsilon 0, return lower bounds on delta.
+        claim is a privacy curve, return how far each event exceeds the curve (see `Claim.excess`).
+        If the claim has epsilon 0, return lower bounds on delta.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
         limits = predict_limits_unchecked(counts, float(self.trials), self.confidence, tail)
@@ -105,7 +105,7 @@ class Goal:
         return self.claim.excess(*limits)
 
     def less_cautious_goal(self) -> Goal:
-        """Return a copy of this goal with less cautious predictions, to compare many events."""
+        """Return a copy of this goal that predicts bounds with larger error probabilities."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
@@ -116,14 +116,14 @@ class Choice:
     Args:
         event: the event to count.
         direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
-        merit: the expected bound on epsilon (a cautious estimate), or below 0 if none is expected.
-            Minus infinity means that rounding can change the event for every threshold.
+        merit: the expected bound on epsilon (a cautious estimate), or below 0 if no bound is
+            expected. Minus infinity means that, for every threshold, rounding can change the event.
         counts: counts of the event in the pilot outputs (first draws). `counts.k` is the count on
             x.
         is_clear: True if a wide gap separates pilot scores on x from pilot scores on x'.
-        rounding: the best choice if rounding is ignored. None if it is not clearly above `merit`.
-        farther: a choice with a threshold farther in the tail than `event`. Lines that are fitted
-            to the tail predict its bound. None if no such choice is good.
+        rounding: the best choice if rounding is ignored. None if its merit is not clearly larger.
+        farther: a choice whose threshold is farther in the tail than that of `event`. Its bound is
+            predicted by lines fitted to the tail. None if no such choice is good.
     """
 
     event: Above
@@ -177,9 +177,9 @@ def score_tolerance(
 ) -> Tolerance:
     """Return the distance by which rounding errors may move the values of a score.
 
-    If the score has a true attribute `merged`, rounding does not change the score, and the result
-    is `EXACT`. If the score has a method `rounding`, this method computes the result from `grains`,
-    the column tolerances. Otherwise, it is estimated from the values, plus the largest of `grains`.
+    If the score's `merged` is True, rounding does not change the score, and the result is `EXACT`.
+    If the score has a method `rounding`, this method computes the result from `grains`, the column
+    tolerances. Otherwise, the result is an estimate from the values plus the largest grain.
     """
     if score_attribute(score, "merged"):
         return EXACT
@@ -242,8 +242,8 @@ def best_threshold(
         goal: the number of draws that will be counted, and the claim and confidence of the bound.
 
     Returns:
-        The event and its direction. `merit` is minus infinity if rounding can make all values
-        equal.
+        The event, its direction and its merit (expected bound). The merit is minus infinity if
+        rounding can make all values equal.
     """
     sides = sorted_no_nan(values), sorted_no_nan(values_prime)
     marks = score_thresholds(*sides, grain)
@@ -308,7 +308,7 @@ merit_of: Final = attrgetter("merit")
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
-    """Return a sort key for chosen events: simple scores come first, then fast scores."""
+    """Return a sort key for chosen events: the simplicity of the score, and then its speed."""
     return int(score_attribute(choice.event.score, "plainness")), score_ns(choice)
 
 
@@ -432,8 +432,8 @@ class Fitted(Shown):
         merit: the bound on epsilon that the event is expected to certify, or None if not estimated.
         pilot: number of pilot draws on each input.
         thresholds: thresholds of the event's score, for the trade-off curve. Empty without a score.
-        lattice: the event that the attack chose on low-order bits of floats, or None if it chose
-            none.
+        lattice: the event that the attack chose on low-order bits of floats, or None if no such
+            event was chosen.
         notes: sentences about the outputs, for the report.
         remarks: sentences about the choice of the event, for the report and the result of the
             audit.
@@ -472,7 +472,7 @@ class TimingCounts(NamedTuple):
         k_prime: number of counted calls on x' that are in the event.
         n: number of counted calls on x.
         n_prime: number of counted calls on x'.
-        pilot: number of first calls, on x and x' together, on which the event was chosen.
+        pilot: number of pilot calls, on x and x' together, on which the event was chosen.
         notes: sentences about the counts, for the report.
     """
 
@@ -549,7 +549,7 @@ class AuditAttack(Shown):
     looks_at_floats: ClassVar[bool] = False
     """True if the audit also tests the low-order bits of floats by default."""
     fewest_pilot: ClassVar[int] = 32
-    """Number of pilot draws on each input. With fewer, an audit may fail to refute a false claim.
+    """Least number of pilot draws per input. With fewer, an audit may not refute a false claim.
 
     For Laplace noise with privacy loss 1, the bound was 0 in 10 % of the audits with 16 pilot draws
     and in most audits with 2 pilot draws. With 24 draws, the results were nearly as good as with
@@ -578,7 +578,7 @@ class AuditAttack(Shown):
         )
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose the event on the first draws, and the input whose probability is the numerator."""
+        """Choose, on the first draws, the event and the input for the numerator of the bound."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -601,8 +601,8 @@ class ScoreAttack(AuditAttack):
     The event is "the score of the output is above (or below) a threshold". The attack uses the best
     of its scores and the best threshold of this score. A subclass is a frozen dataclass with one
     method, `candidates`, that returns the scores. An attack can also be called as a function of
-    pilot outputs (first draws). The first half of these outputs fits the scores. The second half
-    chooses one score and its threshold.
+    pilot outputs (first draws). The scores are fitted on the first half of these outputs. One score
+    and its threshold are chosen on the second half.
     """
 
     __slots__ = ()
@@ -688,7 +688,7 @@ class NumericAttack(ScoreAttack):
     least_columns: ClassVar[int] = 1
     """Least number of entries of an output."""
     fallback: ClassVar[tuple[Score, ...]] = ()
-    """Scores of an attack that finds no difference; a constant score certifies the bound 0."""
+    """Scores that are returned if the attack finds no difference, such as a constant score."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return scores that are fitted on first draws, or `fallback` if no score was made.
@@ -700,7 +700,7 @@ class NumericAttack(ScoreAttack):
     def telling(
         self, outputs: Array, outputs_prime: Array, fallback: tuple[Score, ...] = ()
     ) -> tuple[Score, ...]:
-        """Return the scores of `make_scores` (or `fallback`), or () if outputs are not numbers."""
+        """Fit scores; return `fallback` if none was made, and () if outputs are not numbers."""
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()
@@ -735,8 +735,8 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 def attack_name(attack: AuditAttack) -> str:
     """Return the name of an attack for a report.
 
-    The name is that of the class. If an option does not have its default, all options follow it. If
-    the attack is not defined in dpcore, the name is the name of the function or object.
+    The name is that of the class. If an option differs from its default, the name lists all
+    options. If the attack is not defined in dpcore, the name is the name of the function or object.
     """
     stated, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
@@ -763,7 +763,7 @@ class Own(AuditAttack):
         return self.function
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the user's event, and the input in the numerator that gives the larger bound."""
+        """Return the user's event, and the input that gives the larger bound as the numerator."""
         outputs, outputs_prime = pilot.outputs()
         event = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(event):

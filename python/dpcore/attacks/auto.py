@@ -34,7 +34,8 @@ class Auto(ScoreAttack):
     """The default attack: it combines several attacks and uses the best score of all of them.
 
     Each attack fits scores (functions from outputs to real numbers) on one part of the pilot (the
-    first draws of an audit). Another part of the pilot chooses the best score and its threshold.
+    first draws of an audit). On another part of the pilot, the best score and its threshold are
+    chosen.
 
     If outputs are not arrays of real numbers, the attacks use whole outputs, and also these numbers
     and pieces of each output:

@@ -21,8 +21,8 @@ from .arrays import Words
 from .grains import APART, EXACT, SAME, THREADS, Tolerance, classify_gaps, transformed_roundings
 
 SHARE: Final = 0.381966011250105
-"""Relative place of a threshold in its gap. It is not a simple fraction, because an atom that the
-pilot missed may lie at such a place."""
+"""Relative place of a threshold between two neighbouring values. The number is not a simple
+fraction: at a simple fraction there may be an atom (a frequent value) that the pilot missed."""
 _MAX_THRESHOLDS: Final = 400
 _DENSE_RANKS: Final = 48
 """Number of ranks at either end that are all tried; later ranks grow by `_RANK_GROWTH`."""
@@ -114,9 +114,10 @@ def score_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EX
     """Choose the thresholds that are tested for a score; most of them lie in the two tails.
 
     A threshold lies between two values of the score. Usually these two values differ by more than
-    the possible rounding errors. If many values are closer to each other, thresholds between such
-    values are added, each with a tolerance. Rounding may move each value by at most this tolerance.
-    For such a threshold, the audit uses the worst counts that an event can have after such moves.
+    the possible rounding errors. If many values are closer to each other, thresholds between close
+    values are added. Each added threshold has a tolerance: the largest distance by which rounding
+    may move a value. For an added threshold, the audit uses the worst counts that rounding can
+    cause.
 
     Args:
         values: values of the score on x, sorted, without NaN.
@@ -362,8 +363,8 @@ def classes_by_input_values(pair: Pair, transform: str, columns: int) -> Ints:
     Columns i and j are in one class if x_i = x_j and x'_i = x'_j for the inputs x and x'. If the
     number of columns is m times the number of entries of an input, each input is repeated m times.
     In this case, columns of different repetitions are in different classes, unless an input has
-    only one entry. If the number of columns is not a multiple of the number of entries, or if the
-    transform is "sorted", each column is a separate class.
+    only one entry. If the number of columns is not a multiple of the number of entries, each column
+    is a separate class. If the transform is "sorted", each column is a separate class too.
     """
     own = np.arange(columns)
     inputs = [_input_numbers_or_empty(side) for side in (pair.x, pair.x_prime)]

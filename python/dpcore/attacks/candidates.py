@@ -192,8 +192,8 @@ def differing_parts(outputs: Array, outputs_prime: Array, name: str) -> tuple[Pa
         parts are left out.
 
     Raises:
-        TypeError: if the outputs are objects from which no number can be read, and if no output
-            occurs repeatedly.
+        TypeError: if outputs contain objects other than numbers, strings and containers of these,
+            and these other objects seldom repeat or cannot be hashed.
     """
     return _explore_parts(outputs, outputs_prime, name)[:2]
 
@@ -699,7 +699,7 @@ class PartsScore(Record, word="OfParts"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two sentences for reports (score 1, score 0) if this score is a flag, otherwise None."""
+        """Sentences for outputs with score 1 and with score 0 if this score is a flag, or None."""
         part = self._raw_part
         if part is not None:
             return (part.flag_sentence(True), part.flag_sentence(False)) if part.is_flag else None
@@ -742,8 +742,8 @@ def read_candidates(
         tuple if the attack does not apply. The record is None if the attack does not use parts.
 
     Raises:
-        TypeError: if the outputs are objects from which no number can be read, and if no output
-            occurs repeatedly.
+        TypeError: if outputs contain objects other than numbers, strings and containers of these,
+            and these other objects seldom repeat or cannot be hashed.
     """
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     if not attack.parts or not all(side.size for side in sides):

@@ -156,8 +156,9 @@ class Discriminant(NumericAttack):
     Here m and m' are the means of the columns on x and on x'. S is the sum of the two covariance
     matrices, v is the mean of the variances in S, and s is the shrinkage. The attack tries several
     values of s, down to 1e-9, for the columns and also for the differences of neighbouring columns.
-    The weights are fitted on pilot outputs (the first draws of an audit). Other pilot outputs
-    choose the two best combinations of s and columns.
+    The weights are fitted on pilot outputs (the first draws of an audit). On other pilot outputs,
+    the attack chooses the two best scores: each has one value of s, and uses the columns or the
+    differences.
 
     If the pilot has few outputs compared with the number of columns, the attack adds a score that
     uses all columns and all pilot outputs. The attack does not apply in three cases: if outputs are

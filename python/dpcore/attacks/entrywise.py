@@ -33,7 +33,8 @@ from .bins import safe_gap_thresholds, sorted_no_nan
 from .grains import column_tolerance
 
 LEVEL: Final = 1e-6
-"""Probability that at least one of all tests refuses a pilot with independent coordinates."""
+"""Largest probability that at least one of the tests rejects although coordinates are
+independent."""
 _MAX_TESTED_NUMBERS: Final = 2**19
 _MAX_TESTED_COLUMNS: Final = 512
 _MIN_TESTED_ROWS: Final = 20
@@ -232,9 +233,9 @@ class MajorityVote(AuditAttack):
         """Choose the majority event and the direction of the bound, from the pilot (first) draws.
 
         The bound is the logarithm of a ratio of two probabilities of the event. The direction is
-        the input, x or x', for which this probability is the numerator. The function `choose` makes
-        the choice. Without pilot draws, the event is "the majority votes for x'", and the direction
-        is x'.
+        the input, x or x', for which this probability is the numerator. The function `choose` of
+        this module makes the choice. Without pilot draws, the event is "the majority votes for x'",
+        and the direction is x'.
         """
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:

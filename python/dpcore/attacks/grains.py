@@ -3,9 +3,9 @@
 Two computations of the same real number can give floats that differ in their last places. The input
 can determine which of the two computations the code uses. A `Tolerance` is the distance within
 which two numbers of a column may be the same real number. This distance depends on the format to
-which the column was rounded and on the magnitude of the number. For a sum that is close to 0, it
-depends on the magnitude of the terms. Numbers that were never rounded (integers, multiples of a
-fixed step) are different at any distance.
+which the column was rounded and on the magnitude of the number. For a sum that is close to 0, the
+distance depends on the magnitude of the terms. Numbers that were never rounded (integers, multiples
+of a fixed step) are different at any distance.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..records import Array, Floats, Ints
 from .arrays import SLICE_NUMBERS, Places, chunk_slices
 
 PLACES: Final = 8.0
-"""Two computations of one real number are assumed to agree within this many last places."""
+"""Assumed largest difference of two computations of one number, in units in the last place."""
 _FLOAT64_BITS: Final = 53
 _FORMAT_SAMPLE_NUMBERS: Final = 2**18
 _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
@@ -226,7 +226,7 @@ def bin_boundary_indices(ordered: Floats, grain: Tolerance) -> Places:
 
     Position i is between the values i and i + 1. These two values are different real numbers, not
     one number with different rounding errors. If no such position exists, the function returns
-    positions at which neighbouring limits of bins have a distance of at least 16 rounding
-    tolerances. Rounding then moves few values from bin to bin.
+    positions that give bins with a width of at least 16 rounding tolerances. Rounding then moves
+    few values from bin to bin.
     """
     return _core.cuts_of(_c_order_floats(ordered), (grain.bits, grain.middle, grain.absolute))

@@ -1,9 +1,10 @@
 """Histograms of discrete outputs: the log ratio of the counts of each cell on x and on x'.
 
-Numpy arrays of any type become rows of letters. A letter is a small whole number, and each column
-has one letter. Whole numbers, characters of strings, and bytes are letters already. The letter of a
-real number is the number of its atom (a value of positive probability) or of the bin that contains
-it. Rounding does not change this letter. A cell is a row of letters.
+Numpy arrays of any type become rows of letters. A letter is a small whole number, and a row has one
+letter for each column. Whole numbers, characters of strings, and bytes are letters already. A real
+number is converted to a letter: the index of the atom (value of positive probability) that it
+equals, or of the bin that contains it. Rounding does not change this letter. A cell is a row of
+letters.
 """
 
 from __future__ import annotations
@@ -75,8 +76,7 @@ class LetterEncoder(Record, word="Letters"):
     - "whole" for integers, bools and dates: a letter is the value minus the smallest value;
     - "words" for integers of a wide range: each integer gives four letters, with 16 bits each;
     - "text" and "bytes": each character gives one letter;
-    - "real" for floats: each frequent value has a number, and each bin of other values has a
-      number. A letter is such a number.
+    - "real" for floats: a letter is the index of a frequent value, or of a bin of other values.
 
     Args:
         kind: "whole", "words", "text", "bytes" or "real".
@@ -123,8 +123,8 @@ class LetterEncoder(Record, word="Letters"):
     def of_real(cls, shown: Sequence[RealColumn], bins: int) -> LetterEncoder:
         """Make the conversion rule for columns of floats, with `bins` quantile bins per column.
 
-        The frequent values and the bins are numbered. A float that is a frequent value is converted
-        to the number of this value. Any other float is converted to the number of its bin.
+        Each frequent value and each bin has an index. A float that equals a frequent value is
+        converted to the index of this value. Any other float is converted to the index of its bin.
         """
         edges, labels, sizes = zip(*(column.make_intervals(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
@@ -168,12 +168,11 @@ class LetterEncoder(Record, word="Letters"):
             yield part, raw
 
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
-        """Append the letters (small whole numbers) of some columns to the code of each row.
+        """Append digits to a number (the code) of each row: one digit for each of some columns.
 
-        The letters of the columns from `first` to `stop - 1` are appended. The code is one number,
-        and each letter is one digit of the code. If a letter is outside of its range in the pilot
-        (the first draws), the code becomes -1. `raw` contains the numbers from which the letters
-        are made.
+        The columns are those from `first` to `stop - 1`. The digit of a column is its letter: a
+        small whole number to which the value in `raw` is converted. If a letter is outside of its
+        range in the pilot (the first draws), the code becomes -1.
         """
         unknown = code < 0
         for column in range(first, stop):
@@ -286,12 +285,12 @@ class RealColumn(NamedTuple):
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
     def make_intervals(self, bins: int) -> tuple[Floats, Ints, int]:
-        """Divide the range of this column into intervals, and number its frequent values and bins.
+        """Divide the range of this column into intervals, and give an index to each interval.
 
         Each frequent value is an interval. The other values are divided into quantile bins, and a
         frequent value inside a bin divides the bin into several intervals. Return three results.
-        The first is the edges of the intervals. The second is a number for each interval; all
-        pieces of a bin have the same number. The third is how many different numbers exist, plus
+        The first is the edges of the intervals. The second is the index of each interval; all
+        pieces of a bin have the same index. The third is the number of different indices, plus
         three for NaN and the two infinities.
         """
         cuts, atoms = self.non_atom_quantile_edges(bins), self.atoms

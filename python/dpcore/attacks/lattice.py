@@ -6,8 +6,8 @@ some e. The lattice depends on the input. Suppose that the input is 1.0 and the 
 sum is exact in this range, and is also a multiple of 2^-53. If the input is 0.0, the output is
 equal to the noise, and near 0 the noise can have bits finer than 2^-53. An output with such bits
 cannot come from the input 1.0. The privacy loss is infinite for every scale of the noise. Other
-inputs give other lattices in other intervals. The attack finds them in the pilot (the first draws
-of an audit).
+inputs give other lattices in other intervals. The attack finds the lattices and the intervals in
+the pilot (the first draws of an audit).
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def read_entry_columns(outputs: Array, columns: tuple[int, ...]) -> Floats:
 
 
 def classes_of_exponents(class_limits: Ints) -> Places:
-    """Return, for every exponent from -1074 to 1024, the number of the class that contains it.
+    """Return, for every exponent from -1074 to 1024, the index of the class that contains it.
 
     A class is a range of exponents. `class_limits` are the ends of the ranges, in increasing order.
     """

@@ -39,7 +39,7 @@ _FROM_END: Final = slice(None, -_END_CHARACTERS - 1, -1)
 _COUNTS_BEFORE_TABLE: Final = 2
 """Number of values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
-"""Letters that may separate the fields of a text."""
+"""Characters that may separate the fields of a text."""
 NO_LETTER: Final = -1.0
 """The code of a character at a place beyond the end of the string."""
 
@@ -120,7 +120,7 @@ class Strings:
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
     def parse_as_numbers(self, max_strings: int | None = None) -> Floats:
-        """Convert the strings (or the first `max_strings`) to floats; NaN if not a number."""
+        """Convert the strings (or the first `max_strings`) to floats; other texts become NaN."""
         return np.array(
             [parse_number(text) for text in self._python_strings()[:max_strings]], dtype=np.float64
         )
@@ -161,7 +161,7 @@ class _AbsentType:
 
 
 ABSENT: Final = _AbsentType()
-"""Value for an output that does not have an object at the place."""
+"""Placeholder for the missing object if an output has no object at a place (such as a key)."""
 
 NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER, RAISED = range(9)
 """The kinds of objects."""
@@ -353,7 +353,7 @@ class Items:
         return np.unpackbits(table, axis=1, bitorder="little")
 
     def convert_items(self, kind: str) -> list[Any]:
-        """Convert each object in this `Items` to another form, such as parsed JSON or its keys.
+        """Convert each object in this `Items` to another form, such as the list of its keys.
 
         `kind` names the form. If an object does not have this form, the result for it is `ABSENT`.
         """
@@ -427,7 +427,7 @@ class Items:
         return self._pad_values_with_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def find_equal_items_of_same_type(self, value: Any) -> Flags:
-        """Return, for each object in this `Items`, whether it equals `value` and has its class."""
+        """Return a bool for each object: True if it equals `value` and both have the same class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -510,7 +510,7 @@ def _digits_numerator_or_denominator(number: Any, kind: str) -> Any:
 
 
 def form_of(item: Any) -> str:
-    """Return a text that describes the type of an object, and the notation of a number.
+    """Return the type of an object as text; for some types with a detail such as decimal places.
 
     Two equal objects may have different texts. For example, 1.0 equals True, but the texts are
     'float' and 'bool'. A numpy scalar has the same text as a Python number.
@@ -538,9 +538,10 @@ def form_of(item: Any) -> str:
 
 @functools.lru_cache(maxsize=256)
 def can_instances_differ_in_type_text(cls: type) -> bool:
-    """Return True if two objects of a class can have different descriptions by `form_of`.
+    """Return True if two objects of a class can have different texts that describe their types.
 
-    For example, two objects of the class `Decimal` can have different numbers of decimal places.
+    The function `form_of` makes these texts. For example, the text for a `Decimal` states how many
+    decimal places it has.
     """
     is_number = issubclass(cls, (float, np.floating, Decimal, Spelled))
     return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
@@ -662,7 +663,8 @@ def read_complex(item: Any) -> complex:
     """Convert a number to a complex number. A time is first converted to seconds.
 
     A numpy time is given in its own unit, not in seconds. The result is infinite if a number
-    exceeds the range of float64. The result is NaN for other objects.
+    exceeds the range of float64. The result is NaN for an object that is neither a number nor a
+    time.
     """
     try:
         return complex(item)

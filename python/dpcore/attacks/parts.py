@@ -523,9 +523,9 @@ class JointParts:
 
 
 def name_entries(text: str, names: Sequence[str]) -> str:
-    """Replace the numbers of entries in a text by names.
+    """Replace the indices of entries in a text by names.
 
-    In a phrase such as "entries 3, 4 and 7", each number i is replaced by `names[i]`.
+    In a phrase such as "entries 3, 4 and 7", each index i is replaced by `names[i]`.
     """
     return _ENTRY_PATTERN.sub(
         lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text

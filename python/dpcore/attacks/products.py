@@ -215,10 +215,10 @@ class _ColumnProducts(Record):
 class SignProducts(_ColumnProducts, word="SignProducts"):
     """A score of an output: a weighted sum of products of the signs of two (or three) entries.
 
-    The score is ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if entry
-    number ``entries[i]`` of the output is at least ``centres[i]``, and -1 if the entry is smaller.
-    The sign is 0 if the entry is NaN. Weights are rounded to multiples of 2^-20. Therefore the sums
-    are exact in any order.
+    The score is ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` belongs to the
+    output entry with index ``entries[i]``. It is 1 if the entry is at least ``centres[i]``, and -1
+    if the entry is smaller. The sign is 0 if the entry is NaN. Weights are rounded to multiples of
+    2^-20. Therefore the sums are exact in any order.
 
     Args:
         entries: indices (from 0) of the output entries that the score uses, shape `(read,)`.
@@ -291,8 +291,8 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 class ValueProducts(_ColumnProducts, word="ValueProducts"):
     """A score of an output: a weighted sum of products of two centred and scaled entries.
 
-    The score is ``sum_p weights[p] z[first[p]] z[second[p]]``. Let y be entry number ``entries[i]``
-    of the output. Then ``z[i]`` is ``(y - centres[i]) / scales[i]``, limited to the range from -16
+    The score is ``sum_p weights[p] z[first[p]] z[second[p]]``. Let y be the output entry with index
+    ``entries[i]``. Then ``z[i]`` is ``(y - centres[i]) / scales[i]``, limited to the range from -16
     to 16. If y is NaN, ``z[i]`` is 0. The two factors of a product may be the same entry.
 
     Args:

@@ -182,8 +182,8 @@ class Residues(NumericAttack):
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
         """Fit at most three scores on the pilot outputs (first draws) on x and on x'.
 
-        A residue is the remainder of an output modulo a number. The list is empty if the difference
-        between the residues on x and on x' can be due to chance.
+        A residue is the remainder of an entry of an output modulo a number. The list is empty if
+        the difference between the residues on x and on x' can be due to chance.
         """
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]

@@ -236,8 +236,8 @@ class AtAtoms(Merged, word="AtAtoms"):
     def sentences(self) -> tuple[str, str] | None:
         """Two texts for a report, such as "entry 0 equals 1" and "not: entry 0 equals 1".
 
-        The score has two values. The first text describes outputs with the larger value. The
-        property is None if the score looks for several values.
+        The first text describes outputs with the larger score, and the second text describes all
+        other outputs. The property is None if the score looks for more than one value.
         """
         if self.entries.size != 1:
             return None

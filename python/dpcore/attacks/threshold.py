@@ -51,7 +51,7 @@ class Coordinate(Record, word="Coordinate"):
     """Score of an output: one entry of the output.
 
     Args:
-        index: number of the entry in the flattened output (row-major order), counted from 0.
+        index: index of the entry in the flattened output (row-major order), counted from 0.
 
     Raises:
         TypeError: if `index` is not an integer.
@@ -471,8 +471,9 @@ def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMa
 
     Returns:
         The score, a function of outputs of shape `(size, 2)`. It raises a TypeError if an output
-        does not contain numbers. It raises a ValueError if the shape is different, if a number is
-        not an integer, or if a float has a magnitude of 2^53 or more.
+        does not contain numbers. It raises a ValueError if the outputs have another shape. It also
+        raises a ValueError if a number is not an integer, or if a float has a magnitude of 2^53 or
+        more.
 
     Raises:
         TypeError: if `hash` is not callable.
@@ -544,7 +545,7 @@ class Threshold(ScoreAttack):
 
             - "coordinate": one of the three entries of the output that distinguish x and x' best in
               the pilot;
-            - an int: the entry with this number, counted from 0;
+            - an int: the entry with this index, counted from 0;
             - "l1" or "l2": how much closer the output is to x than to x' in this norm. The inputs
               must broadcast to the shape of an output;
             - "min", "max" or "sum": the smallest entry, the largest entry or the sum of the

@@ -8,7 +8,8 @@ and how many calls on x' are hits, which means that they are in the event.
 The bound is valid for these reasons:
 
 - Let S_i be the input of call i, drawn by a fair coin, independently of all earlier calls. The
-  event depends on output and latency, and is chosen before the count or on other calls.
+  event depends on output and latency. It is chosen before the count, or on calls that are not
+  counted.
 - Suppose that output and latency together have a privacy loss of at most epsilon in every state of
   the machine: ``P(hit | x, state) <= e^epsilon P(hit | x', state)``.
 - By Bayes' rule, ``P(S_i = x | hit, state) <= e^epsilon / (1 + e^epsilon)``.
@@ -23,9 +24,10 @@ This is the bound `dpcore.bounds.conditional` with ``sides="coin"``. This bound 
 delta 0. It is not valid if the machine remembers earlier inputs, for example in a cache that one
 call fills for the next call.
 
-The latency without the output is not enough. For example, the time of a loop that counts failures
-is proportional to the noise. The distribution of the noise is the same on x and on x'. However, the
-latency shows the noise of the call, and the output minus this noise is the input.
+The latency without the output is not enough. For example, some mechanisms draw geometric noise as
+the number of failures in a loop, and the time of the loop is proportional to the noise. The
+distribution of the noise is the same on x and on x'. However, the latency shows the noise of the
+call, and the output minus this noise is the input.
 """
 
 from __future__ import annotations
@@ -192,7 +194,7 @@ class OutputDistance(Merged, word="OutputDistance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """Score of a timed call: the number of the interval that contains a value of its output.
+    """Score of a timed call: the index of the interval that contains a value of its output.
 
     Each interval contains about equally many pilot calls (calls on which the event is chosen).
 
@@ -228,7 +230,7 @@ class ExcessLatency(Merged, word="ExcessLatency"):
     Args:
         side: "x" or "x'": the input of the calls from which the usual time is estimated.
         column: function that reads the number from timed calls, `rows -> numbers`.
-        places: values of the number in increasing order.
+        places: some values of this number, in increasing order.
         usual: usual time in nanoseconds at each of these values. Between two values, the usual time
             is interpolated linearly.
     """
@@ -473,9 +475,9 @@ def choose_output_or_time_event(
 ) -> tuple[Above, str]:
     """Choose the event of output and running time with the largest expected bound on epsilon.
 
-    The scores are fitted on every second pilot call. The other pilot calls choose one score and its
-    threshold. The score "running time" needs no fit. Therefore its threshold is chosen on all pilot
-    calls.
+    The event is chosen on pilot calls, which are not counted. The scores are fitted on every second
+    pilot call. One score and its threshold are chosen on the other pilot calls. The score "running
+    time" needs no fit. Therefore its threshold is chosen on all pilot calls.
 
     Args:
         rows: pilot calls (calls on which the event is chosen), one per row, with the running time
@@ -612,7 +614,7 @@ class Timing(AuditAttack):
     def default_pilot(self, trials: int) -> int:
         """Return the default number of pilot calls on each input: a quarter of `trials`.
 
-        The pilot calls choose the event. The result is at least 100.
+        The event is chosen on the pilot calls. The result is at least 100.
 
         Args:
             trials: number of counted calls on each input.

@@ -83,8 +83,8 @@ class CellRatios(Merged, word="CellRatios"):
     Args:
         entries: indices of the output's entries that the score reads, counted from 0, shape
             `(read,)`.
-        moduli: modulus m for each of these entries, shape `(read,)`. 0 means that the code is a
-            number of cuts.
+        moduli: modulus m for each of these entries, shape `(read,)`. 0 means that the code is the
+            number of cuts that are at most the entry.
         cuts: limits for each of these entries, shape `(read, cuts)`. Unused places contain NaN.
         weights: the table of scores. It has one dimension for each entry, and all dimensions have
             the same length.

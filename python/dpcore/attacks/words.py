@@ -23,7 +23,7 @@ from .attack import ScoreAttack
 from .ratios import log_ratios, ratio_set_per_bin, shrink_ratios_to_0, to_fixed_point, weigh_bins
 
 NO_ROW: Final = -1
-"""Number of tokens that stands for an output that is not a text."""
+"""Value that is stored as the number of tokens (words) if an output is not a text."""
 _CHUNK_OUTPUTS: Final = 2**11
 """Number of outputs that are split into words in one step."""
 _MAX_TOKENS: Final = 2**14
@@ -56,15 +56,16 @@ class Rows:
     sizes: Ints
 
     def row_and_token_ids(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
-        """Replace words (tokens) by numbers, and list the words that occur in each output.
+        """List the words (tokens) that occur in each output. Each word has a whole number, its id.
 
         The result is two arrays of equal length. Entry i of the first array is the index of an
-        output. Entry i of the second array is the number of a word in this output. A word that
-        occurs several times in an output is listed once.
+        output. Entry i of the second array is the id of a word in this output. A word that occurs
+        several times in an output is listed once.
 
         Args:
-            table: number of each word. Words that are not in the table are left out. If the table
-                is a `Numbering`, such words are added to it with new numbers.
+            table: id of each word. Words that are not in the table are left out. If the table is a
+                `Numbering`, these words are not left out: each of them is added to the table with a
+                new id.
         """
         tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
         codes_of_tokens = (
@@ -79,7 +80,7 @@ class Rows:
 
 
 class Numbering(dict[str, int]):
-    """Dictionary from words to numbers. If a new word is looked up, it gets the next number.
+    """Dictionary from words to ids (0, 1, ...). If a new word is looked up, it gets the next id.
 
     Example:
         >>> table = Numbering()

@@ -62,7 +62,7 @@ class Arguments:
     progress: bool | None = None
 
     def check_flags_and_words(self) -> None:
-        """Check the arguments of an audit that must be True, False or a word from a list.
+        """Check those arguments whose value must be True, False or a word from a list.
 
         Raises:
             TypeError: if the value of such an argument is of the wrong type.

@@ -6,16 +6,18 @@ and long calls. Therefore dpcore makes some calls of size 1 and some longer call
 It compares the outputs of the calls of size 1 with three samples: the first, the middle and the
 last rows of the longer calls.
 
-If the distributions are equal, all these tests of one audit reject with probability at most 1e-9 in
-total (Bonferroni). The tests are:
+For each column and each of the three samples, three tests compare the sample with the outputs of
+the calls of size 1. The tests use:
 
 - the rank sum of the values (Mann and Whitney, 1947, Annals of Mathematical Statistics 18);
-- the rank sum of their distances from the pooled median;
+- the rank sum of the distances of the values from the pooled median;
 - the share of the most frequent value.
 
-The p-values are computed from the normal distribution. The exact permutation distribution for two
-samples of equal size has lighter tails. Its p-values were smaller in all tried cases with a p-value
-below 1e-9 and 20 to 64 outputs per sample, with and without ties.
+If the distributions are equal, the probability that at least one test of the audit rejects is at
+most 1e-9 (Bonferroni). The p-values are computed from the normal distribution. The exact
+permutation distribution for two samples of equal size has lighter tails. Exact p-values were
+compared with normal p-values below 1e-9, for 20 to 64 outputs per sample, with and without ties. In
+all these cases, the exact p-value was smaller.
 
 Every call has its own random stream. The order of the calls is drawn at random, because a mechanism
 may change from call to call.
@@ -76,9 +78,10 @@ def plan_call_size_test(block: int, trials: int) -> tuple[int, int]:
         trials: number of trials of the audit. With few trials, the test is smaller.
 
     Returns:
-        Two numbers. The first is the number of calls of each of the two kinds on each input. The
-        second is the number of outputs in a call with many outputs. The number of calls is 0 if
-        fewer than 24 calls are possible.
+        Two numbers. The first is the number of calls for one output on each input; the number of
+        calls for many outputs is the same. The second is the number of outputs in a call for many
+        outputs. The number of calls is 0 if `block` is 1, or if fewer than 24 calls of each kind
+        are possible.
     """
     calls = min(_MAX_CALLS, trials // (2 * _TRIALS_PER_CALL))
     rows = min(_MAX_ROWS, block, max(_MIN_ROWS, trials // _TRIALS_PER_ROW))

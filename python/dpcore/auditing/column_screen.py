@@ -241,8 +241,9 @@ def choose_columns(
     Returns:
         Two objects. The first is the increasing array of the indices of the chosen columns. The
         second is a tuple of smaller groups of these columns, from which the attack also learns
-        separately. Most groups consist of one column. The last group contains, for each criterion,
-        the few best columns. A group is an array of positions in the first array.
+        separately. Most groups consist of one column. The last group contains the few best columns
+        for each of the four measures, and for the difference of the inputs. A group is an array of
+        positions in the first array.
     """
     ranked = []
     for merits in measure_four_differences(sides):

@@ -64,7 +64,7 @@ def split_at_block_ends(start: int, stop: int, block: int) -> Iterator[tuple[int
     A block has `block` trials. The first block begins at trial 0.
 
     Yields:
-        For each piece, the number of the first trial, and the number of the last trial plus 1.
+        For each piece, the index of the first trial, and the index of the last trial plus 1.
     """
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())

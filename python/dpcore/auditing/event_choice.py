@@ -410,8 +410,9 @@ def note_no_bound(
 ) -> tuple[str, ...]:
     """Return sentences for the report that explain why no event has a positive expected bound.
 
-    The expected bound is the bound on epsilon that an audit with this event probably certifies. The
-    tuple is empty if an event has an expected bound above 0, or if no reason is known.
+    The expected bound of an event is the bound on epsilon that an audit which counts the event
+    probably certifies. The tuple is empty if an event has an expected bound above 0, or if no
+    reason is known.
 
     Args:
         choices: the best event of each score (a function that returns one number per output).
@@ -445,8 +446,10 @@ def choose_by_stated_ratio(score: Score, values: Sides, goal: Goal) -> Choice | 
             its bound.
 
     Returns:
-        The chosen event with its expected bound. The result is None if the draws contradict the
-        provided ratio, or if all ratios are negative on x and positive on x'.
+        The chosen event with its expected bound. For each of the two inputs, the best event that is
+        more frequent on this input is a candidate. An input has no candidate if the draws
+        contradict the provided ratio for such events, or if the ratio of every draw on this input
+        favours the other input. The result is None if neither input has a candidate.
     """
     ratios, ratios_prime = values
     choices = [

@@ -1,8 +1,8 @@
 """Forecast of the time of an audit, and the number of trials that fit a given time.
 
-The time of a call of the mechanism is a fixed time plus a time per output. The fixed time is, for
-example, the time to start a process or to wait for a network. The two times are estimated from
-calls of different sizes.
+dpcore assumes that a call of the mechanism takes a fixed time, plus a further time for each output.
+The fixed time is, for example, the time to start a process or to wait for a network. Both times are
+estimated from calls that make different numbers of outputs.
 """
 
 from __future__ import annotations
@@ -70,18 +70,19 @@ class Forecast:
             outputs.
         each: further time in seconds for each output of a call.
         calls: number of calls whose times were measured.
-        search: function that takes the number of trials of the audit, and returns the rounds in
-            which the pair of inputs is chosen. A round is two numbers: the number of pairs, and the
-            number of draws per input for each pair.
+        search: function that takes the number of trials of the audit, and returns one entry for
+            each round in which pairs of inputs are compared. An entry has two numbers: the number
+            of pairs, and the number of draws per input for each pair.
         limit: largest time in seconds for the choice of the pair of inputs, or None without a
             limit. At least one pair is always examined, even if this takes longer.
-        pilot: function that takes the number of trials of the audit. It returns the number of draws
-            per input that are made to choose the event.
+        pilot: function that takes the number of trials of the audit. The function returns the
+            number of draws per input that are made to choose the event (the set of outputs that is
+            counted).
         trials: number of counted draws per input.
         early: True if the audit may end before all trials are counted.
         most: function that takes a number of trials, and returns the largest bound on epsilon that
-            these trials can certify. None if this bound is not known.
-        claim: the claimed epsilon, or None if the claim is a curve or is not given.
+            an audit can certify with this number. None if this bound is not known.
+        claim: the claimed epsilon. None if the claim is a trade-off curve, or if no claim is given.
         threads: number of workers (threads or processes) that draw outputs.
         block: number of trials in a block. One worker draws a whole block.
         calls_of: function that takes a number of outputs in one block, and returns the number of
@@ -115,7 +116,7 @@ class Forecast:
     def seconds(self) -> float:
         """Expected time to make one output of the mechanism, in seconds.
 
-        This time includes the output's share of the fixed time of a call.
+        The fixed time of a call is divided equally among the outputs of the call, and is included.
         """
         rows = min(self.trials, self.block)
         return self.each + self.calls_of(rows) * self.fixed / rows
@@ -151,17 +152,19 @@ class Forecast:
         return "\n  ".join(lines)
 
     def fit_trials(self, seconds: float, spent: float, most: int) -> int:
-        """Return the largest number of trials for which the audit ends within the given time.
+        """Return the largest number of trials for which the audit should end within a given time.
 
-        The number is a multiple of the block size if the time is enough for at least one block.
+        A block is a group of trials that one worker draws together. If the time is enough for one
+        block, the result is a multiple of the number of trials in a block.
 
         Args:
             seconds: time limit of the whole audit in seconds.
             spent: time in seconds that the audit has already used.
-            most: upper limit for the result, which must be smaller than this number.
+            most: a number of trials. The result must be smaller than this number.
 
         Raises:
-            ValueError: if the time is too short for 100 trials, or long enough for `most` trials.
+            ValueError: if the time is too short for 100 trials. The error is also raised if the
+                time is long enough for `most` trials.
         """
 
         def total(trials: int) -> float:
@@ -268,8 +271,9 @@ def fit_trials_to_time(request: UnsettledRequest, say: Callable[[str], None]) ->
 
     Returns:
         A copy of the arguments with the chosen number of trials. Without a time limit, the number
-        of trials is unchanged. The field `randomness` becomes "own" if two calls with equal random
-        generators gave different outputs.
+        of trials is unchanged. If two calls with equal random generators gave different outputs,
+        the field `randomness` becomes "own": the mechanism uses other randomness than the given
+        generator.
     """
     request = _time_growing_calls(request)
     forecast = _forecast_time(request)

@@ -1,9 +1,10 @@
 """Test whether a mechanism treats a list and an array of the same numbers alike.
 
-The user gives an input as a list of numbers. A function that makes one output gets this list. A
-mechanism `(x, size, rng)` gets an array of the numbers instead. Before the audit, dpcore calls the
-mechanism once per input with the list and once with an array, with equal random generators. A
-difference between the outputs causes a note.
+The user gives an input as a list of numbers. A function that makes one output per call gets this
+list. A function `(x, size, rng)`, which makes `size` outputs per call, gets an array of the numbers
+instead. Before the audit, dpcore calls the mechanism for each input once with the list and once
+with the array. Both calls get equal random generators. If their outputs differ, the report has a
+note.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ class _Forms(NamedTuple):
 
 @contextmanager
 def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> Iterator[None]:
-    """Add advice to an error of the `with` block, if the mechanism needs arrays instead of lists.
+    """Add advice to an error of the `with` block, if the mechanism needs inputs as float64 arrays.
 
     The mechanism is called twice: with the input as the audit passes it, and with a float64 array
-    of the same numbers. The advice is added if only the call with the float64 array causes no
-    error.
+    of the same numbers. The advice is added if the first call raises an error and the second call
+    raises no error.
     """
     try:
         yield

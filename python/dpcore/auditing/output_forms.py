@@ -1,8 +1,9 @@
 """Form of the outputs of a mechanism: their shape, field names, column names, and type.
 
-The audit counts rows. Some properties belong to a whole call and not to a row, such as the column
-names of a data frame. If one of these properties depends on the input, dpcore raises a ValueError.
-If the type of the outputs (such as float64) depends on the input, the report has a note.
+The audit counts single outputs (rows of the result of a call). Some properties, such as the column
+names of a data frame, belong to the result of a whole call and not to one row. If such a property
+depends on the input, dpcore raises a ValueError. If the type of the outputs (such as float64)
+depends on the input, the report has a note.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ _NUMBER_KINDS = "biufc"
 """Kinds of numbers in numpy. Each kind can represent the kinds to its left."""
 _TIMES: Final = (np.datetime64, np.timedelta64)
 TYPE_CHECK_CALLS: Final = 20
-"""Number of short calls per input that must show the same types as the pilot. If a type is random,
-all calls show it in at most one of 2^40 audits."""
+"""Number of short calls per input whose outputs must have the same types as the pilot outputs (the
+first draws). If a type is random, all these calls have the same type as the pilot outputs in at
+most one of 2^40 audits."""
 
 
 def find_shape_fields_columns(
@@ -64,14 +66,14 @@ def find_shape_fields_columns(
         pair: the two inputs x and x'.
         seed: seed of the random generators for these calls.
         course: record of the audit. The number of outputs and the time of each call are added to
-            it.
-        trials: number of trials of the audit. With few trials, this function makes fewer calls of a
-            mechanism with one output per call.
+            this record.
+        trials: number of trials of the audit. With few trials, a mechanism that makes one output
+            per call is called fewer times.
 
     Returns:
         The shape, the field names of a structured numpy array, and the column names of a data
-        frame. The names are empty tuples if there are none. The shape is () for outputs that are
-        Python objects, such as lists of varying length.
+        frame. A tuple of names is empty if the outputs have no such names. The shape is () for
+        outputs that are Python objects, such as lists of varying length.
 
     Raises:
         ValueError: for one of these reasons:

@@ -1,6 +1,7 @@
 """Choice of the pair of inputs (x, x') that an audit attacks.
 
-The choice is made on pilot draws, in rounds. Each round compares fewer pairs on more draws.
+The choice is made in rounds, on draws that the audit does not count. Each round compares fewer
+pairs than the round before, and makes more draws for each pair.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ class PairCandidates:
 
     @property
     def max_default_pilot_draws(self) -> int | None:
-        """Upper limit for the default number of pilot draws (the first draws) per input.
+        """Upper limit for the default number of pilot draws (first draws of an audit) per input.
 
-        If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
-        value is None, and the number is not limited.
+        If a search proposes pairs of texts, the limit is the budget of the search: the number of
+        outputs that the search draws on the inputs x. Otherwise the value is None, and the number
+        is not limited.
         """
         is_text = self.search is not None and isinstance(self.search.domain, Texts)
         return self.search.budget if self.search and is_text else None
@@ -86,9 +88,9 @@ class PairCandidates:
     def relation(self) -> str:
         """Text that describes which inputs are neighbours.
 
-        The text describes the relation of the claim. If the claim has no relation, the text
-        describes the relation of the search that proposes pairs. The text is empty without a
-        relation.
+        The text describes the relation of neighbours in the claim. If the claim has no such
+        relation, the text describes the relation of the search that proposes pairs. Without both
+        relations, the text is empty.
         """
         by = self.neighbour
         if by is None and self.search is not None:
@@ -105,7 +107,7 @@ class PairCandidates:
 
                 - the two inputs are equal, and the attribute `null` is False;
                 - the two inputs are farther apart than the relation of neighbours allows;
-                - a relation of neighbours is given, and the `distance` of the pair is not 1.
+                - a relation of neighbours is given, and the pair's attribute `distance` is not 1.
         """
         refuse_single_use_or_recursive("x", pair.x)
         refuse_single_use_or_recursive("x_prime", pair.x_prime)
@@ -130,7 +132,7 @@ class PairCandidates:
 def parse_pair(
     mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False
 ) -> PairCandidates:
-    """Check the arguments `pair`, `neighbour` and `null` of an audit, and list its pairs of inputs.
+    """Check the arguments `pair`, `neighbour` and `null` of an audit, and list the pairs of inputs.
 
     Returns:
         The pairs of inputs from which the audit will choose one.
@@ -317,12 +319,11 @@ def choose_pair(
         source_of: function that takes a pair, and returns an object that draws outputs on the two
             inputs of this pair.
         attack: the attack. The attack is fitted again for each pair.
-        goal: number of trials that the audit will count, and the delta and the confidence level of
-            its bound.
-        pilot: number of draws per input that the audit later makes to choose its event. With a
-            larger number, the rounds also make more draws.
-        trials: number of counted draws per input. This number limits the total number of draws of
-            all rounds.
+        goal: settings of the planned audit: number of counted trials, delta, and confidence level.
+        pilot: number of draws per input that the audit later makes to choose its event. If the
+            pairs were given, a larger number also increases the number of draws in the rounds.
+        trials: number of counted draws per input. If the pairs were given, this number limits the
+            total number of draws of all rounds.
         seed: seed of the random choices of the search.
         course: record of the steps and times of the audit.
 
@@ -348,9 +349,9 @@ def choose_pair(
 def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
     """Plan the rounds in which an audit compares pairs of inputs, to choose one pair.
 
-    If a search proposes the pairs, the budget of the search fixes the rounds. If the pairs are
-    given, the total number of draws per input is limited. The limit is the larger of two numbers:
-    ``8 * trials``, and 64 times the number of pairs.
+    If a search proposes the pairs, the rounds follow from the budget of the search (a total number
+    of draws). If the pairs are given, the total number of draws per input is limited. The limit is
+    the larger of two numbers: ``8 * trials``, and 64 times the number of pairs.
 
     Args:
         candidates: the given pairs, or a search that proposes pairs.

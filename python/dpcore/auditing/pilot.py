@@ -1,8 +1,8 @@
 """Pilot of an audit: the first draws, on which an attack chooses the event.
 
 The pilot draws are not counted. They also show on which input the event is more frequent (the
-direction of the event). The same draws also give the thresholds at which the trade-off curve is
-counted.
+direction of the event). From the same draws, dpcore chooses thresholds on the score of an output.
+The counts at these thresholds give the trade-off curve.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ _MAX_CURVE_THRESHOLDS: Final = 48
 
 
 def split_pilot_size(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
-    """Divide the pilot (first draws): some draws train an attack, the others choose its event.
+    """Divide the pilot (first draws) into draws to train an attack and draws to choose an event.
 
-    In general, a quarter of the pilot is for training. If outputs have many parts and the pilot is
-    small, the share for training is larger, but at most a half.
+    In general, a quarter of the pilot is for training. For a small pilot of outputs with many
+    parts, the share for training is larger, but at most a half.
 
     Args:
         pilot: number of pilot draws per input.
@@ -122,8 +122,7 @@ class PilotDraws:
     Args:
         source: object that draws outputs of the mechanism.
         pair: the two inputs x and x'.
-        goal: number of trials that the audit will count, and the delta and the confidence level of
-            its bound.
+        goal: settings of the planned audit: number of counted trials, delta, and confidence level.
         size: number of pilot draws per input.
         lattice: if True, the pilot is also searched for events on the low-order bits of floats and
             the signs of zeros.
@@ -154,15 +153,15 @@ class PilotDraws:
         self._facts.append(pilot_anomalies(sides, self.pair, self.claim, self.goal.delta))
 
     def note_constant_outputs(self, fitted: Fitted, *, null: bool) -> Fitted:
-        """Add sentences about constant pilot outputs (first draws) to the choice of an attack.
+        """Add notes on constant pilot outputs (first draws) to the result of an attack.
 
         Args:
-            fitted: the choice of the attack: the event to count, and notes for the report.
+            fitted: the result of the attack: the event to count, and notes for the report.
             null: True if x and x' may be equal. In this case, the result has no warning that all
                 outputs have the same value.
 
         Returns:
-            A copy of `fitted` with these sentences.
+            A copy of `fitted` with the added notes.
         """
         facts = self.facts
         constant = "" if null else facts.constant
@@ -436,7 +435,7 @@ def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
 
 
 def frequent_outputs(event: Event, outputs: Array, outputs_prime: Array) -> tuple[SeenOutput, ...]:
-    """Return the most frequent outputs that belong to an event, as examples for the report.
+    """Return the most frequent outputs in an event (a set of outputs), as examples for the report.
 
     Args:
         event: the event.
@@ -515,8 +514,8 @@ def _merge_parts_only_if_shapes_differ(parts: tuple[Array, ...]) -> tuple[Array,
 def make_float_bit_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
     """Make scores that read only the last bits of floats, or only the signs of zeros.
 
-    A score is a function that returns one number per output. If these bits leak information, the
-    floating-point code has a flaw.
+    A score is a function that returns one number per output. If the last bits or the signs of zeros
+    reveal the input, the floating-point code of the mechanism has a flaw.
 
     Args:
         scores: scores that an attack has made. If the outputs are not arrays of numbers, these

@@ -1,4 +1,4 @@
-"""Number of trials that an audit needs, or number of canaries for an audit of one training run."""
+"""Number of trials that an audit needs, or of test records for an audit of one training run."""
 
 from __future__ import annotations
 
@@ -93,33 +93,33 @@ def plan(
     - `true_epsilon`: the true loss itself.
     - `factor`: the actual scale of the noise, divided by the scale that the claim needs. If delta
       is 0, the true loss is ``claim / factor``, as for Laplace noise. If delta is above 0, the true
-      loss is computed for Gaussian noise. Its sigma is `factor` times the smallest sigma for
-      (claim, delta).
+      loss is computed for Gaussian noise. The sigma of this noise is `factor` times the smallest
+      sigma for (claim, delta).
     - `mechanism`: the loss is estimated from draws of this mechanism, if neither `true_epsilon` nor
       `factor` is given.
 
     The probabilities of the event are determined in one of two ways:
 
     - Without a mechanism, the event has probability p = `mass` on x and probability q on x'. The
-      ratio of p and q is the largest that is possible: ``(p - delta)/q = e^true_epsilon``. In one
-      case, q is computed for Gaussian noise instead: if delta is above 0, and `factor` is given or
-      `mass` is left out.
+      ratio of p and q is the largest that the true loss allows: ``(p - delta)/q = e^true_epsilon``.
+      If delta is above 0, q is computed for Gaussian noise instead in two cases: `factor` is given,
+      or `mass` is left out.
     - With a mechanism, an attack chooses events on some draws, as in `dpcore.audit`. These events
       are counted on new draws. The plan uses confidence limits on the probabilities of the events.
 
-    If no mechanism is given, the real audit may need more trials than planned, because its attack
-    may find a worse event. Usually, an audit with the default attack needs at most 4 times the
-    planned number. This was tested for seven mechanisms with noise that was 10 % too small. Six of
-    these audits needed 1 to 4 times the planned number. The audit of geometric noise needed 16
-    times the planned number.
+    If no mechanism is given, the real audit may need more trials than planned, because the attack
+    may find a worse event than the assumed event. Usually, an audit with the default attack needs
+    at most 4 times the planned number. This was tested for seven mechanisms whose noise was 10 %
+    too small. For six of these mechanisms, the audit needed 1 to 4 times the planned number. For
+    the seventh, geometric noise, the audit needed 16 times the planned number.
 
     In an audit of one training run, the auditor guesses which canaries (test records) were included
     in the training. For such an audit, give `canaries`, `guesses` or both:
 
     - If `guesses` is a share of the canaries, such as 1.0, the result is the number of canaries.
     - If only `canaries` is given, the result is the number of guesses.
-    - If `canaries` and `guesses` are given, the result is the power, and the largest epsilon that
-      can be certified.
+    - If `canaries` and `guesses` are both given, the result is the power, and the largest epsilon
+      that can be certified.
 
     Each guess is assumed to be right with probability ``e^t/(1 + e^t)``, for the true loss t. If
     delta is 0, this is the largest possible probability.
@@ -148,13 +148,14 @@ def plan(
         guesses: number of canaries for which the auditor guesses whether the canary was included
             (an int). A float up to 1.0 is the share of these canaries among all canaries.
         attack: attack on the mechanism, as in `dpcore.audit`.
-        pilot: largest number of draws per input in one round of the estimation. Defaults to 2**20.
-            The estimation is only made for a mechanism. In each round, eight events are chosen and
-            then counted. The first round counts the events on 1,024 draws per input. Each further
-            round uses four times as many draws as the round before. The rounds end if more draws
-            would hardly reduce the planned number. The rounds also end if the number of draws of a
-            round is at least twice the planned number of trials. If draws are slow, give `mass`
-            instead of a mechanism, because then no draws are made.
+        pilot: largest number of draws per input in one round of the estimation of event
+            probabilities. Defaults to 2**20. This estimation is only made for a mechanism. In each
+            round, eight events are chosen and then counted. The first round counts the events on
+            1,024 draws per input. Each further round uses four times as many draws as the round
+            before. The rounds end if more draws would hardly reduce the planned number of trials.
+            The rounds also end if the number of draws per input in a round is at least twice the
+            planned number of trials. If draws are slow, give `mass` instead of a mechanism, because
+            then no draws are made.
         rng: None, an int or a Generator, as in `dpcore.audit`.
         threads: number of threads, as in `dpcore.audit`.
         progress: True to show a progress bar, as in `dpcore.audit`.
@@ -443,8 +444,8 @@ class Pilots:
         request: the checked arguments of the trial audits.
         chosen: one pair for each trial audit: the event, and the input on which the event is more
             frequent ("x" or "x_prime").
-        seen: the counts of each event on new draws. The input on which the event is more frequent
-            comes first.
+        seen: the counts of each event on new draws. The counts on the input on which the event is
+            more frequent come first.
         true: true privacy loss that the plan assumes. With None, the loss is estimated from the
             counts.
         assumed: two probabilities of an ideal event, which are used instead of the counts. None to
@@ -497,7 +498,8 @@ class Pilots:
     def trials(self, tail: float, *, rough: bool) -> int | None:
         """Return the number of trials that an audit needs to refute the claim.
 
-        With this number, the probability of a refutation is the attribute `power`.
+        With this number of trials, the audit refutes the claim with at least the probability in the
+        attribute `power`.
 
         The audit is assumed to choose each of the events of this object with the same probability.
         The result is None if no number of trials is enough.
@@ -534,16 +536,19 @@ class Pilots:
         """True if the planned audit has at least twice as many trials as the trial audits.
 
         The trial audits are the small audits that chose the events of this object. An audit with
-        more trials chooses its event on more draws, and so finds a better event.
+        more trials than the trial audits chooses its event on more draws. Therefore this audit
+        finds a better event than the trial audits.
         """
         careful = self.cautious_trials
         return self.assumed is None and (careful is None or careful >= 2 * self.trials_to_match)
 
     @property
     def trials_to_match(self) -> int:
-        """Smallest number of trials with which an audit finds events as good as the chosen ones.
+        """Smallest number of trials with which an audit finds as good an event as the trial audits.
 
-        An audit with fewer trials chooses its event on fewer draws, and so finds a worse event.
+        The trial audits are the small audits that chose the events of this object. An audit with
+        fewer trials than the trial audits chooses its event on fewer draws, and so finds a worse
+        event. If the attribute `assumed` is set, the number is 1.
         """
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
@@ -584,7 +589,7 @@ class Pilots:
 
 
 def iterate_pilot_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Yield, for each round of planning, the number of trials of the small audits in the round.
+    """Yield the number of trials of each small audit, for every round of planning.
 
     In each round, small audits choose events. The plan (number of trials) is computed from counts
     of these events.
@@ -619,17 +624,16 @@ def fit_and_count_eight_events(
 
     Args:
         mechanism: the mechanism, as in `dpcore.audit`.
-        size: number of trials in each of the eight small audits. The events are counted on eight
-            times as many draws per input.
-        aim: number of trials that each of the eight small audits uses in place of `size`. The
-            number of counted draws still depends on `size`. None means `size`.
+        size: number that determines the counted draws: the events are counted on ``8 * size`` draws
+            per input.
+        aim: number of trials of each of the eight small audits. None means `size`.
         seed: two numbers: the seed of all draws, and the index of the round.
         progress: True to show a progress bar.
         **stated: other arguments of `dpcore.audit`.
 
     Raises:
-        ValueError: if the outputs are not independent, or if the attack does not count the same
-            event on x and on x' (for example, if it measures running times).
+        ValueError: if the outputs are not independent. The error is also raised for an attack that
+            does not count the same event on x and on x', such as an attack on running times.
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
     arguments = collect_audit_arguments(mechanism, stated.pop("pair", None), options | stated)

@@ -4,11 +4,11 @@ The mechanism makes r outputs (rows) on each input, and then makes them again wi
 are reset to their earlier states. If every row equals its repetition, the randomness comes from
 these generators, unless the rows are equal by chance.
 
-The p-value for chance is exact, for every distribution of the rows. If the two draws are
-independent, all 2r rows on one input are exchangeable. Given their values, all ways to divide the
-2r rows into r pairs are equally likely. The p-value is the share of these ways in which the two
-rows of every pair agree. If no two of the r rows agree, the p-value is 1/(2r - 1)!!, which is below
-2^-40 for r = 12.
+The p-value of this chance event is exact, for every distribution of the rows. Suppose that the rows
+are independent of their repetitions. Then all 2r rows on one input are exchangeable. Given the
+values of the rows, all ways to divide the 2r rows into r pairs are equally likely. The p-value is
+the share of these ways in which the two rows of every pair agree. If no two of the r rows agree,
+the p-value is 1/(2r - 1)!!, which is about 3e-12 for r = 12.
 
 The number of rows depends only on the number of trials and on the rows, not on measured times. A
 function that makes one output per call may be slow. It is called at most 24 times for this test, or
@@ -68,7 +68,7 @@ _COMPARED_AT_ONCE: Final = 2**12
 the result."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
-"""Function `(number of a block, number of rows) -> outputs of the block`."""
+"""Function `(index of a block, number of rows) -> outputs of the block`."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class TimedDraws(CallableDraws):
         Args:
             purpose: number that identifies the stage of the audit. It selects the random numbers.
             side: 0 for x, or 1 for x'.
-            place: the block of trials, and the range of its outputs to draw.
+            place: the block of trials, and the range of outputs of this block that are drawn.
         """
         begun = self.course.clock()
         outputs = super().draw(purpose, side, place)
@@ -130,8 +130,8 @@ def classify_repeatability(draws: CallableDraws, trials: int) -> str:
 
 
 Shared = tuple[str, Any]
-"""Name and value of the argument because of which several processes draw: "executor" or
-"checkpoint"."""
+"""Name and value of the audit argument that causes several processes to draw. The name is
+"executor" or "checkpoint"."""
 
 
 def has_global_noise_or_raises(draws: CallableDraws, trials: int, shared: Shared) -> bool:

@@ -1,10 +1,11 @@
 """Register of the parts of an audit whose count has begun, so that no part is counted twice.
 
-The trials of an audit can be divided into parts, which several machines count. If the seed repeats
-the outputs, a second count of a part gives the same numbers. Otherwise, a user could count a part
-several times and keep the best count. The bound would then be too large. The register, which lies
-next to the run file, prevents unintended second counts. It cannot prevent intended second counts,
-because a user can delete files.
+The trials of an audit can be divided into parts, which several machines count. If the same seed
+gives the same outputs again, a second count of a part gives the same numbers. Otherwise, a user
+could count a part several times and keep the count with the largest bound. This bound would be too
+large. The register, which lies next to the file with the state of the audit, prevents unintended
+second counts. It cannot prevent intended second counts, because a user can delete the files of the
+register.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ _DISTANCE_SLACK: Final = 1e-9
 """Relative tolerance for rounding errors when the distance of a pair is checked."""
 
 BLOCK: Final = 256
-"""Default number of trials in a block of an audit with early stop. The first test comes after one
-block."""
+"""Default number of trials in a block, for an audit with early stop. The claim is tested for the
+first time after one block."""
 
 _ANSWER_BLOCK: Final = 4096
 _SHARED_ANSWER_BLOCK: Final = 16
@@ -289,8 +289,8 @@ def probed_request(
         arguments: the arguments of the audit, as the caller gave them.
         course: record of the audit, to which the numbers and times of the calls are added.
         settle: function that is called with the checked arguments after the first calls. The
-            function returns these arguments, with a new number of trials if this number depends on
-            the time of a call. With None, the number of trials is not changed.
+            function returns these arguments, with a new number of trials if the user gave a time
+            limit. With None, the number of trials is not changed.
         usual_trials: default number of trials. With None, the default of `dpcore.audit` is used.
 
     Returns:
@@ -630,10 +630,10 @@ def increase_trials_for_claim(
             own claim is used.
 
     Returns:
-        The number of trials. An increased number is the smallest number with which the largest
-        certifiable epsilon is at least the claim plus .5. The usual default is returned if it is
-        large enough, or if outputs are slow to make. The usual default is also returned if the
-        increased number would exceed a limit: 2^24 for noises of dpcore, or 2^20 for other
+        The number of trials. If the number is increased, it is the smallest number with which the
+        largest certifiable epsilon is at least the claim plus .5. The usual default is returned if
+        it is large enough, or if outputs are slow to make. The usual default is also returned if
+        the increased number would exceed a limit: 2^24 for noises of dpcore, or 2^20 for other
         mechanisms.
     """
     claim: Any = get_or_default(mechanism, "claim") if arguments.claim is None else arguments.claim

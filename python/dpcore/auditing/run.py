@@ -2,7 +2,7 @@
 
 There are three kinds of audits. The first kind counts a fixed number of trials. The second kind
 stops as soon as the claim is refuted. The third kind measures the time of single calls; a fair coin
-draws the input of each call. All decisions that are made before the count are stored separately
+chooses the input of each call. All decisions that are made before the count are stored separately
 from the counts. A run file contains the decisions and the counts, so that another process can
 continue the audit.
 """
@@ -113,15 +113,15 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             Defaults to 10**6, or to 4,000 if each output needs a forward pass of a random text
             encoder. In general, dpcore increases the default if the default number of trials cannot
             refute the claim.
-        start: number of the first trial. Two audits with different ranges of trials can be merged
-            if the audits have the same seed and the same `pilot`. To merge audits, give the number
-            `pilot`, because the default of `pilot` depends on `trials`.
+        start: index of the first trial, from 0. Two audits with different ranges of trials can be
+            merged if the audits have the same seed and the same `pilot`. To merge audits, give
+            `pilot`, because its default depends on `trials`.
         seconds: time in seconds that the audit may take. If you give `seconds`, do not give
-            `trials`. dpcore measures the times of a few calls and then chooses the number of
-            trials, before the pilot. The number of trials is a multiple of `block` if the time is
-            enough for one block. The result contains the number of trials. To repeat the audit,
-            give this number as `trials`. If the load of the machine changes, the audit takes more
-            or less time than `seconds`.
+            `trials`. Before the pilot, dpcore measures the times of a few calls and then chooses
+            the number of trials. If the time is enough for one block, this number is a multiple of
+            `block`. The result contains the number of trials. To repeat the audit, give this number
+            as `trials`. If the load of the machine changes, the audit takes more or less time than
+            `seconds`.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
             claim given". A curve is tested in one of two ways. With the bound "clopper_pearson",
@@ -159,17 +159,17 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             the blocks. For a pool of processes, the mechanism and the event must be picklable. The
             counts do not depend on the executor. If a callable uses the global generators of
             Python, numpy or torch, each process sets the seeds of these generators for each block.
-            If a callable uses a different generator of its own, dpcore raises a ValueError, because
-            all processes would make the same draws.
+            If a callable uses any other generator, dpcore raises a ValueError, because all
+            processes would make the same draws.
         checkpoint: path of a file in which dpcore stores the state of the audit every five seconds.
             If the audit is killed, the same call continues the audit. If `rng` is None, the seed in
-            the file is used. If a path is given, Ctrl-C stores the state, raises KeyboardInterrupt
-            and shows no counts. dpcore raises a ValueError if the mechanism has changed since the
+            the file is used. With a path, Ctrl-C stores the state, raises KeyboardInterrupt and
+            shows no counts. dpcore raises a ValueError if the mechanism has changed since the
             beginning of the audit.
-        same_bits: False to accept an executor whose workers, for the same seed, get slightly
-            different outputs than this process. The last bits of some outputs can differ, because
-            the logarithm of numpy differs between CPUs. With False, a second audit with the same
-            seed may have other counts.
+        same_bits: False to accept an executor whose workers draw slightly different outputs than
+            this process for the same seed. The last bits of some outputs can differ, because the
+            logarithm of numpy differs between CPUs. With False, a second audit with the same seed
+            may have other counts.
         source: if False, the result does not contain the source text of the mechanism, the hash of
             this text, or examples of outputs. The page and the JSON of the result do not contain
             these data either.
@@ -188,15 +188,16 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         ValueError: for one of these reasons:
 
             - a value is out of range;
-            - no pair is given and the mechanism has no default pair, or the two inputs are equal;
+            - no pair is given and the mechanism has no default pair;
+            - the two inputs are equal;
             - the inputs are farther apart than `neighbour` allows;
             - no claim is given, and the inputs are farther apart than the mechanism's claim allows;
             - the outputs have the wrong shape;
-            - the outputs of one block occur again in another block, and not by chance;
+            - the outputs of one block occur again in another block, which chance cannot explain;
             - all outputs of a call are equal, but different calls give different outputs;
-            - several threads would share the mechanism's own random generator, or several processes
-              would make the same draws with copies of this generator;
-            - the attack does not apply to outputs of this type.
+            - several threads would share the mechanism's own random generator;
+            - several processes would make the same draws with copies of such a generator;
+            - the attack does not apply to the type of the outputs.
         KeyboardInterrupt: if Ctrl-C comes before the first outputs are counted, or if Ctrl-C is
             pressed twice within two seconds.
 
@@ -251,8 +252,8 @@ def run_and_store_audit(
         arguments: the arguments of the audit.
         run: file that stores the audit, or None for no file. This process holds the lock on the
             file. If the file is for one part of the trials, only this part is counted.
-        count: function that counts the event after it is chosen. The result of this function is
-            returned. By default, all trials are counted and an `Audit` is returned.
+        count: function that counts the chosen event. The result of this function is returned. By
+            default, all trials are counted and an `Audit` is returned.
         usual_trials: default number of trials. With None, the default of `dpcore.audit` is used.
     """
     budget = arguments.seconds

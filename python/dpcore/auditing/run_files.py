@@ -79,8 +79,7 @@ class FixedFields:
         start: number of the first trial.
         trials: number of trials per input.
         thresholds: thresholds on the score of the attack (one number per output). To compute a
-            trade-off curve, dpcore counts, for each threshold, the outputs whose score is at or
-            above it.
+            trade-off curve, dpcore counts the outputs whose score is at or above each threshold.
         lattice: a second event, on the low-order bits of floats, and the input on which this event
             is more frequent. None if no such event is counted.
         checks: sentences that describe signs of dependence between the outputs of the first calls.
@@ -231,8 +230,8 @@ class RunFile:
             in the event in these trials, on x and on x'.
         digests: hashes of counted blocks. Two equal hashes show that outputs of one block occur
             again in another block.
-        zeros: a number of bits. Only hashes that begin with this many zero bits are kept in
-            `digests`.
+        zeros: a number of bits, which limits how many hashes are stored: only hashes that begin
+            with this many zero bits are kept in `digests`.
         registration: folder with the records of all counted parts, and a random number that
             identifies this count. Empty if no record is needed or possible.
         slices: state of an audit that stops as soon as the claim is refuted, from
@@ -340,7 +339,7 @@ class RunFile:
 
         Args:
             done: all counts so far.
-            edges: index and counts of the first new block of trials, and those of the last new
+            edges: index and counts of two blocks of trials: the first new block and the last new
                 block.
             replays: hashes of the counted blocks.
             seconds: time in seconds that was spent on counting since the last call of this method.

@@ -1,13 +1,13 @@
 """Pilot of an audit whose outputs have many columns (entries), such as 10^5.
 
-All pilot outputs together would not fit in memory. Therefore the first half of the pilot is read
-block by block. For each column and each input, the count, the sum, the sum of squares and a
-histogram with 16 bins are kept. These numbers show in which columns x and x' differ most. The
-attacks learn from the values of these columns in the second half of the pilot.
+All outputs of the pilot (the first draws) together would not fit in memory. Therefore the first
+half of the pilot is read block by block. For each column and each input, the count, the sum, the
+sum of squares and a histogram with 16 bins are kept. These numbers show in which columns x and x'
+differ most. The attacks learn from the values of these columns in the second half of the pilot.
 
-A shift that is spread over all columns is not visible in a single column. Therefore two kinds of
-scores of all columns are added. The first is a weighted sum, whose weights come from the first half
-of the pilot. The second is how much closer an output is to x than to x'.
+A difference between x and x' that is spread over all columns is not visible in a single column.
+Therefore two kinds of scores of all columns are added. The first is a weighted sum, whose weights
+come from the first half of the pilot. The second is how much closer an output is to x than to x'.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
 
 WIDE_COLUMNS: Final = 2**15
-"""Number of columns above which a pilot of any size is read block by block."""
+"""Largest number of columns for which a small pilot is kept in memory. With more columns, a pilot
+of any size is read block by block."""
 WIDE_BYTES: Final = 2**29
-"""Size in bytes of a pilot (on x and x' together, as float64) from which on the pilot is read block
-by block."""
+"""Size in bytes of the pilot outputs on x and x' together, as float64. A pilot of this size or more
+is read block by block."""
 FEWEST_COLUMNS: Final = 2**9
-"""Number of columns up to which all pilot outputs are kept."""
+"""Largest number of columns for which all pilot outputs are always kept in memory."""
 _MAX_SCREENED_COLUMNS: Final = 2**22
 """Number of columns from which some are chosen. Further columns are ignored, because their sums
 would not fit in memory."""
@@ -214,8 +215,8 @@ class WholeScore(NamedTuple):
         """Choose the threshold on this score with the largest expected bound on epsilon.
 
         Args:
-            goal: number of trials that the audit will count, and the delta and the confidence level
-                of its bound.
+            goal: settings of the planned audit: number of counted trials, delta, and confidence
+                level.
         """
         return best_threshold(self.score, *self.values, self.grain, goal)
 
@@ -240,11 +241,11 @@ class WideReading:
             does not have one number per column, both inputs are kept whole.
         learners: the attack that learns from the chosen columns, or None if no attack learns from
             them.
-        rows: the chosen columns of the outputs in the second half, on x and on x'.
+        rows: the chosen columns of the outputs in the second half of the pilot, on x and on x'.
         whole: scores that read all columns of an output.
         facts: facts on constant values in the outputs, such as "all outputs have one value".
         size: number of pilot draws per input.
-        read: how many columns and outputs were read in each half.
+        read: how many columns and outputs were read in each half of the pilot.
     """
 
     entries: Ints
@@ -368,10 +369,9 @@ def split_learned_and_fixed(attack: Any) -> tuple[ScoreAttack | None, tuple[Thre
         attack: an attack that makes scores.
 
     Returns:
-        A pair. Its first entry is the attack of the first kind, or None without such an attack.
-        Its second entry is a tuple of the attacks of the second kind. If the given attack is not
-        from dpcore, the result is None instead of a pair, because this attack must read whole
-        outputs.
+        A pair. Its first entry is the attack of the first kind, or None without such an attack. Its
+        second entry is a tuple of the attacks of the second kind. If the given attack is not from
+        dpcore, the result is None instead of a pair. Such an attack must read whole outputs.
     """
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_built_in, members)):
@@ -560,7 +560,7 @@ def read_and_select_columns(
 
     Returns:
         The kept columns. The result is None if the outputs are not real numbers of one shape. It is
-        also None if the attack is not from dpcore, because such an attack must read whole outputs.
+        also None if the attack is not from dpcore. Such an attack must read whole outputs.
     """
     divided = split_learned_and_fixed(attack)
     if divided is None:

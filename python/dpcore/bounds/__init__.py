@@ -23,15 +23,16 @@ RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp", "o
 BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
     name: bound_of(name) for name in get_args(BoundName)
 }
-"""Bounds by name: `(counts, delta, confidence) -> epsilon_lower`.
+"""Bounds by name. Each bound is a function `(counts, delta, confidence) -> epsilon_lower`.
 
-The decorator `@Declared` of each function states the other properties of the bound.
+The decorator `@Declared` of each function states further properties of the bound.
 """
 
 ONE_RUN: Final[dict[str, Callable[..., float]]] = {
     name: bound_of(name, "one_run") for name in get_args(RecordedBound) if name not in BOUNDS
 }
-"""Bounds of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
+"""Bounds for audits of one training run, by name. Each bound is a function
+`(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 
 __all__ = [
     "BOUNDS", "Band", "Martingale", "anytime", "berger_boos", "clopper_pearson", "conditional",

@@ -1,10 +1,11 @@
 """Bounds from exact binomial distributions: Clopper-Pearson limits and the conditional test.
 
 Let x and x' be two neighbouring inputs. The Clopper-Pearson bound divides a lower limit for the
-probability of an event on x by an upper limit for its probability on x'. The conditional test takes
-as given how often the event happened on both inputs together. It tests how many of these times were
-on x. `every_coordinate` pools the coordinates of the outputs, if the mechanism is declared to treat
-them independently. `Declared` states the properties of a bound.
+probability of an event on x by an upper limit for its probability on x'. Let m be the number of
+draws, on both inputs together, in which the event happened. The conditional test takes m as given,
+and tests how many of these m draws were on x. `every_coordinate` pools the coordinates of the
+outputs, if the mechanism is declared to treat them independently. `Declared` states the properties
+of a bound.
 """
 
 from __future__ import annotations
@@ -41,8 +42,7 @@ class Declared(Shown):
 
     A bound is a function that returns a lower limit on epsilon. The decorator does not change this
     function. Reports, argument checks and the command line of dpcore read the properties of the
-    bound only from this declaration. The default values are the most cautious statements about the
-    bound.
+    bound only from this declaration. The default values promise the least about the bound.
 
     Args:
         title: name of the bound in reports.
@@ -60,7 +60,7 @@ class Declared(Shown):
         paired: True if the bound is also valid for pairs of draws that depend on each other. For
             example, draw i on x and draw i on x' may use the same seed.
         implied: True for a bound that dpcore itself chooses in some audits, for example with early
-            stop. If a user names the bound for such an audit, the name has no effect.
+            stop. If a user chooses the bound by name for such an audit, this choice has no effect.
         curves: use of the bound if the claim is a trade-off curve. "none": the bound tests only one
             epsilon and delta. "point": dpcore compares the bound's limits on two probabilities with
             the whole curve. "gaussian": the bound tests curves of Gaussian noise. "only": the bound
@@ -299,14 +299,14 @@ def conditional(
     also depend on the coin.
 
     Use ``sides="fixed"`` if the numbers n and n' were fixed in advance. The number of hits then
-    varies less than with a coin, and the limit is conservative. It is not proved that the limit is
-    conservative, but this was observed in the following cases. All outcomes were enumerated for
-    equal and unequal n and n' up to 60, and for some larger n and n' up to 400. In these cases, for
-    each confidence of at least 0.6, the limit fails with a probability below 1 - confidence. At
-    confidence 0.5, the limit fails with a probability above 0.5. Therefore the function raises a
-    ValueError for a confidence below 0.6. The limit becomes looser as p and q grow. If p is above
-    0.7, the limit is looser than `clopper_pearson`. For fixed numbers of draws, `berger_boos` is
-    always better than this function.
+    varies less than with a coin, and the limit is smaller than necessary (conservative). It is not
+    proved that the limit is conservative, but this was observed in the following cases. All
+    outcomes were enumerated for equal and unequal n and n' up to 60, and for some larger n and n'
+    up to 400. In these cases, the limit fails with a probability below 1 - confidence for each
+    confidence of at least 0.6. At confidence 0.5, however, the limit fails with a probability above
+    0.5. Therefore the function raises a ValueError for a confidence below 0.6. The limit becomes
+    looser as p and q grow. If p is above 0.7, the limit is looser than `clopper_pearson`. For fixed
+    numbers of draws, `berger_boos` is always better than this function.
 
     The limit is not defined for delta > 0. In this case, the probability that a hit is a draw on x
     depends on epsilon and also on q. Warning: a similar method is wrong. This wrong method forms
@@ -367,10 +367,10 @@ def every_coordinate(
     """Compute a certified lower limit on epsilon for the joint event of all output coordinates.
 
     Assume that the coordinates of an output are independent, and that they are divided into G
-    groups. All coordinates of one group have the same x_i, the same x'_i and noise of the same
-    distribution. Each group g has m_g coordinates and one event, with probability p_g on x and q_g
-    on x'. Consider the joint event "in every coordinate, the event of its group happens". The joint
-    event has probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
+    groups. All coordinates of one group have the same input entries x_i and x'_i, and noise of the
+    same distribution. Each group g has m_g coordinates and one event, with probability p_g on x and
+    q_g on x'. Consider the joint event "in every coordinate, the event of its group happens". The
+    joint event has probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
 
         epsilon >= ln((prod p_low_g^(m_g) - delta) / prod q_high_g^(m_g)).
 

@@ -31,9 +31,10 @@ def one_run(
 ) -> float:
     """Compute a certified lower limit on epsilon from guesses about canaries in one training run.
 
-    A canary is a record that a fair coin puts into the training data or leaves out. The m coins are
-    independent. From the output of the run, an attack guesses r of these m coins, and v of the
-    guesses are correct. The number r is fixed in advance. For an (epsilon, delta)-DP mechanism,
+    A canary is a record that a fair coin puts into the training data or leaves out. There are m
+    canaries with independent coins. From the output of the run, an attack guesses r of the m coins,
+    and v of the guesses are correct. The number r is fixed in advance. For an (epsilon, delta)-DP
+    mechanism,
 
         P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
 
@@ -42,9 +43,10 @@ def one_run(
     if the right side is not monotone in epsilon, because a mechanism that is DP for a smaller
     epsilon is also DP for each larger epsilon.
 
-    The proof uses only the randomness of the coins. Therefore one training run is enough, and the
-    canaries may influence each other's effect on the output. The attack may use the output to
-    choose the canaries for which it guesses. The number of guesses must not depend on the output.
+    The proof uses only the randomness of the coins. Therefore one training run is enough. The
+    effect of one canary on the output may depend on the other canaries. The attack may use the
+    output to choose the canaries for which it guesses. The number of guesses must not depend on the
+    output.
 
     Args:
         guesses: number of guesses r, from 1 to `canaries`, fixed in advance. The attack makes at
@@ -98,16 +100,16 @@ def _chance_ceiling(
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
     """Compute the largest mu for which guesses about one training run refute Gaussian DP (mu-GDP).
 
-    A canary is a record that a fair coin puts into the training data or leaves out. From the output
-    of the run, an attack guesses c of the m coins. The null hypothesis is that the mechanism is
-    mu-GDP: its trade-off curve f is nowhere below the curve of N(0, 1) against N(mu, 1). Let p_t be
-    the probability of exactly t correct guesses.
+    A canary is a record that a fair coin puts into the training data or leaves out. There are m
+    canaries. From the output of the run, an attack guesses c of their coins. The null hypothesis is
+    that the mechanism is mu-GDP: its trade-off curve f is nowhere below the curve of N(0, 1)
+    against N(mu, 1). Let p_t be the probability of exactly t correct guesses.
 
     Consider one canary, and this event: the guess for this canary is right, and the total number of
     right guesses is from t to c. If the coin of this canary is flipped, the same guess is wrong,
     and the total is smaller by one. The curve f limits the probabilities of these two events. The
     averages of the probabilities over all canaries satisfy the same limit, because 1 - f is
-    concave. Therefore these sums satisfy
+    concave. Therefore two sums, r_t and h_t, satisfy
 
         r_t = sum over s >= t of s/m p_s,   h_t = sum over s >= t of (c - s)/m p_s:
         r_t <= 1 - f(h_(t-1)),   so   h_(t-1) >= max(h_t, g(r_t)),   g the inverse of 1 - f,
@@ -322,8 +324,8 @@ def guesses_needed(
         bound: bound that is used to refute the claim: `one_run` or `one_run_fdp`, or its name.
 
     Returns:
-        The number of guesses. If delta is above 0, the result is None if 2**20 guesses are not
-        enough, for example because delta is too large. If delta is 0, the result is None if 2**52
+        The number of guesses. For delta above 0, the result is None if 2**20 guesses are not
+        enough, for example because delta is too large. For delta 0, the result is None if 2**52
         guesses are not enough.
 
     Raises:
@@ -499,7 +501,7 @@ def gaussian_p_on_x_prime(p: float, true_epsilon: float, delta: float) -> float:
     """Compute the probability of an event on x' from its probability p on x, for Gaussian noise.
 
     The event is that the output is above a threshold. The result is ``Phi(Phi^-1(p) - mu)``. Here
-    mu is the parameter of Gaussian DP that belongs to `true_epsilon` and `delta`.
+    mu is the largest number for which mu-GDP (Gaussian DP) implies (`true_epsilon`, `delta`)-DP.
 
     Args:
         p: probability of the event on x, in (0, 1].
@@ -526,9 +528,9 @@ def one_run_power(
 ) -> float:
     """Compute the probability that an attack on one training run refutes a claimed epsilon.
 
-    The attack guesses which canaries were in the training data. A canary is a record that a fair
-    coin puts into the data or leaves out. The result is ``P(W >= v)`` with W ~
-    Binomial(guesses, rate). Here v is the smallest number of right guesses that refutes the claim.
+    A canary is a record that a fair coin puts into the training data or leaves out. The attack
+    guesses which canaries were in the data. The result is ``P(W >= v)`` with W ~ Binomial(guesses,
+    rate). Here v is the smallest number of right guesses that refutes the claim.
 
     Args:
         guesses: number of guesses.

@@ -1,10 +1,10 @@
-"""Power of an audit: the smallest violation that it certifies, and the draws that it needs.
+"""Power of an audit: the smallest violation that an audit certifies, and the draws that it needs.
 
-`predicted` helps to choose an event, and does not certify a bound. Therefore approximate quantiles
-are enough.
+The function `predicted` helps to choose an event, and does not certify a bound. Therefore it uses
+approximate quantiles.
 
-`detectable` accepts any bound. The functions that compute numbers of draws use only Clopper-Pearson
-limits, because the inverse of these limits has a closed form.
+The function `detectable` accepts any bound. The functions that compute numbers of draws use only
+Clopper-Pearson limits, because the inverse of these limits has a closed form.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ MOST_TRIALS: Final = 2**53
 """Largest number of trials in a plan. A float represents every integer up to this number."""
 
 AUTO_FACTOR: Final = 4
-"""Trials that an audit needs if `auto` chooses its event, divided by those for a known event.
+"""Trials that an audit with the attack `auto` needs, divided by the trials for a known event.
 
-It was measured with noise 10 % too small for epsilon 1 (120 to 160 audits per case). Each pair of
-numbers gives the percentages of audits that refuted the claim: first with the trials of the plan,
-and then with AUTO_FACTOR times as many (three times if marked *):
+The factor was measured with noise that is 10 % too small for epsilon 1 (120 to 160 audits per
+case). Each pair of numbers gives the percentages of audits that refuted the claim. The first number
+is for the planned number of trials. The second number is for AUTO_FACTOR times as many trials
+(three times as many if marked *):
 
 - Laplace noise in one entry: 79 and 98* %; in one of 8 entries: 74 and 99* %; clipped: 81 and 99*
   %; spread over two entries: 22 and 95 %;
@@ -580,9 +581,10 @@ def scaled_noise_epsilon(claim: float, factor: float, delta: float = 0.0) -> flo
 
     If delta is 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
     and for other noise whose epsilon is inversely proportional to its scale. If delta is above 0,
-    the function assumes Gaussian noise. The parameter mu of the claim solves
-    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true parameter is
-    mu / factor. The true epsilon solves the same equation with this true parameter in place of mu.
+    the function assumes Gaussian noise. Let mu be the distance of two neighbouring inputs, divided
+    by the standard deviation that the claim needs. Then mu solves
+    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true epsilon solves the
+    same equation with mu / factor in place of mu.
 
     Args:
         claim: the claimed epsilon.
@@ -607,9 +609,9 @@ def best_gaussian_rates(
 ) -> tuple[float, float]:
     """Find the event that needs the fewest draws to refute a claim about Gaussian noise.
 
-    The outputs are N(mu, 1) on x and N(0, 1) on x'. Here mu is the parameter of Gaussian noise with
-    the true epsilon. The event is "the output is above t". The function chooses the threshold t
-    from 321 values.
+    The outputs are N(mu, 1) on x and N(0, 1) on x'. Here mu is the largest number for which this
+    noise is (`true_epsilon`, `delta`)-DP. The event is "the output is above t". The function
+    chooses the threshold t from 321 values.
 
     Args:
         claim: the claimed epsilon.

@@ -1,4 +1,4 @@
-"""Tests of an epsilon that remain valid if the draws are examined many times.
+"""Tests of a claimed epsilon that remain valid if the draws are examined many times.
 
 `anytime` computes a limit after any number of draws. `Martingale` tests one claim over several sets
 of draws. The two methods use bets on the draws.
@@ -23,9 +23,9 @@ same is true for X', with the count k'.
 The centre q0 makes the test more powerful. To second order in v, the mean log payment is reduced by
 the binomial variances of X and X' and by the term 2 (q - q0)^2. So an approximate q0 is enough.
 With q0 = 0 and delta = 0, the product is (1 + v s)^k (1 - v)^k'. A mixture of such products (like a
-mixture over theta of theta^k (1 - theta)^k') is less powerful, because the larger Poisson variances
-reduce its log payment. For delta > 0, a bet a^X b^X' that pays 1 on X = X' = 0 is not valid: at
-q = 0, p = delta its mean is 1 + delta (a - 1).
+mixture over theta of theta^k (1 - theta)^k') is less powerful than bets with a centre above 0,
+because the larger Poisson variances reduce its log payment. For delta > 0, a bet a^X b^X' that pays
+1 on X = X' = 0 is not valid: at q = 0, p = delta its mean is 1 + delta (a - 1).
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Martingale:
     of probabilities that the claim allows. Among these pairs, the pair nearest to the predictions
     determines the centre of the bets. For one particular stake, the factor is a likelihood ratio.
     The stakes of the bets are 1/16 to 2 times this stake. The second half keeps one mixture over
-    these stakes for all slices, also if the event changes. Without predictions, the second half
+    these stakes for all slices, even if the event changes. Without predictions, the second half
     uses the same bets as the first half.
 
     Args:
@@ -272,7 +272,7 @@ class Martingale:
         """Return True if the draws so far refute the claim.
 
         The evidence against the claim is called wealth. The claim is refuted as soon as the wealth
-        has reached 1/(1 - confidence) after any set of draws.
+        has reached 1/(1 - confidence) after one of the sets of draws.
 
         Args:
             confidence: confidence level of the test, strictly between 0 and 1, fixed before the

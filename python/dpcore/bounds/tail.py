@@ -1,13 +1,13 @@
 """Choice of a threshold in the tail of a score, from a line fitted to the log density ratio.
 
 The event of an audit is "the score of the output is at least a threshold". The audit chooses the
-threshold from a pilot (a first set of draws). For many counted draws, the best threshold may lie in
-the tail, which contains only a few scores of the pilot. In this tail, the ratio of the densities of
-the score s on the two inputs is assumed to be ``exp(a + b s)``. This form is exact for Gaussian
-noise if the score is the output in the direction of the shift. It is also exact for every score
-that is a log-likelihood ratio. The fit uses all scores in the tail to estimate the probability of
-an event, not only the scores above the threshold. The fit only chooses an event, and does not
-certify a bound.
+threshold from a pilot (a first set of draws). If the audit counts many draws, the best threshold
+may lie in the tail, which contains only a few scores of the pilot. In this tail, the ratio of the
+densities of the score s on the two inputs is assumed to be ``exp(a + b s)``. This form is exact for
+Gaussian noise if the score is the component of the output in the direction x - x'. It is also exact
+for every score that is a log-likelihood ratio. The fit uses all scores in the tail to estimate the
+probability of an event, not only the scores above the threshold. The fit only chooses an event, and
+does not certify a bound.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def find_tail_index_and_bound(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a higher threshold with a clearly larger expected bound than the chosen threshold has.
+    """Find a threshold above a given threshold that has a clearly larger expected bound on epsilon.
 
     A score is one number per output, and an event is "the score is at least the threshold". In the
     tail, the counts are too small to compare thresholds. Therefore lines are fitted to the log
@@ -215,15 +215,15 @@ def find_tail_index_and_bound(
         hits: two arrays of shape `(m,)`: the numbers of draws with a score at or above each
             threshold, on x and on x'.
         sizes: number of all draws on x, and number of all draws on x'.
-        start: index of the threshold that was chosen from the counts.
-        counted: expected lower limit on epsilon for the chosen threshold, from the counts.
+        start: index of the given threshold, which was chosen from the counts.
+        counted: expected lower limit on epsilon for the given threshold, from the counts.
         predict: function that takes the probabilities of events on x and on x', and returns
             expected lower limits on epsilon.
 
     Returns:
         The index of the found threshold, and a cautious estimate of the lower limit on epsilon for
-        this threshold. The result is None if a line does not describe the tail, or if the predicted
-        limit is not clearly above `counted`.
+        this threshold. The result is None if a line does not fit the log density ratio in the tail.
+        It is also None if no predicted limit is clearly above `counted`.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (

@@ -12,9 +12,9 @@ deviation sigma and inputs at a given L2 distance, the profile has a closed form
     delta = Phi(-s) - e^epsilon Phi(-s - mu) = phi(s) (R(s) - R(s + mu)),
 
 where R(t) = (1 - Phi(t)) / phi(t) is the Mills ratio. The identity e^epsilon phi(s + mu) = phi(s)
-removes the huge factor. Two sources of rounding errors remain. For small mu, R(s) and R(s + mu) are
-almost equal, so the code computes their difference as the integral of -R' > 0. For large s, the
-code computes the square of s with exact fractions.
+removes the huge factor e^epsilon. Two sources of rounding errors remain. For small mu, the values
+R(s) and R(s + mu) are almost equal, so the code computes their difference as the integral of -R',
+which is positive. For large s, the code computes the square of s with exact fractions.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _normal_log_density(s: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Compute mu of Gaussian noise from an epsilon and the smallest delta at this epsilon.
+    """Compute the mu of Gaussian noise from an epsilon and the smallest delta at this epsilon.
 
     The parameter mu is the distance of the two inputs, divided by the standard deviation of the
     noise. The relative error is about 1e-13.
@@ -192,8 +192,7 @@ def delta_lower(
     are true.
 
     Args:
-        counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
-            on x'.
+        counts: the event happened in k of the n draws on x, and in k' of the n' draws on x'.
         epsilon: array of epsilons of any shape, at least 0.
         confidence: probability that all limits on delta hold, strictly between 0 and 1.
 
@@ -234,8 +233,7 @@ def epsilon_lower_at(
     at least `confidence`, but the probability that all limits are true may be smaller.
 
     Args:
-        counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
-            on x'.
+        counts: the event happened in k of the n draws on x, and in k' of the n' draws on x'.
         delta: array of deltas of any shape, in [0, 1).
         confidence: probability that the limit for one delta holds, strictly between 0 and 1.
         bound: function ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
@@ -273,8 +271,7 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
     II error is at least Phi(Phi^-1(1 - a) - mu).
 
     Args:
-        counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
-            on x'.
+        counts: the event happened in k of the n draws on x, and in k' of the n' draws on x'.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
@@ -429,9 +426,9 @@ def tradeoff_band(
     lower limit p_low. The trade-off curve f maps a type I error to the smallest type II error of
     any test. The curve f decreases. Therefore the point (q_high, 1 - p_low) lies on or above f.
 
-    All limits on x together fail with probability at most (1 - confidence)/2. The same is true for
-    all limits on x'. The method "clopper_pearson" divides the probability (1 - confidence)/2
-    equally among the m thresholds. Each limit then fails with probability at most
+    The probability that at least one limit on x fails is at most (1 - confidence)/2. The same is
+    true for the limits on x'. The method "clopper_pearson" divides the probability (1 -
+    confidence)/2 equally among the m thresholds. Each limit then fails with probability at most
     ``(1 - confidence)/(2m)``. The method "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin
     ``sqrt(ln(2/(1 - confidence))/(2n))`` for all thresholds.
 
@@ -454,9 +451,9 @@ def tradeoff_band(
 
     Raises:
         TypeError: if the counts are not integers, or another argument has the wrong type.
-        ValueError: if a count is not from 0 to the number of draws, if `k` or `k_prime` increases
-            from one threshold to the next, if their shapes differ, or if another value is out of
-            range.
+        ValueError: if a count is not from 0 to the number of draws, or if another value is out of
+            range. The error is also raised if `k` or `k_prime` increases from one threshold to the
+            next, or if their shapes differ.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1; Massart (1990), Annals of Probability 18, for the

@@ -2,8 +2,9 @@
 
 The counts of n draws on x and n' draws on x' are binomial, with the probabilities p and q of an
 event on the two inputs. The test needs the largest probability of a set of counts along a line
-segment of pairs (p, q). This module computes a proven upper limit on this largest probability. It
-uses binomial probabilities on a window of equal cells (groups of consecutive counts).
+segment of pairs (p, q). This module computes a proven upper limit on this largest probability. For
+this purpose, it computes the binomial probabilities of cells (groups of consecutive counts) of
+equal width.
 
 Let J and J' be independent, Binomial(n, p) and Binomial(n', q), and let (p, q) move along a
 segment, p = slope q + shift. The probability g(q) of any event of (J, J') is then a polynomial in
@@ -16,12 +17,12 @@ sum over J'. Consider the ellipse with foci at the ends of the segment and with 
 is rho (in half-lengths of the segment). A function bounded by M on this ellipse lies within 4 M
 rho^(1-N)/(rho - 1) of its interpolant in N Chebyshev points (Trefethen, 2013, theorem 8.2). This
 error limit is twice the sum of the omitted Chebyshev coefficients, and the coefficient of order k
-is at most 2 M rho^-k. The theorem uses other Chebyshev points. For the points of this module (the
-zeros of T_N), the coefficients alias in the same way. The maximum of the interpolant is bounded by
-a grid and the lemma of M. Riesz. The lemma states: near its maximum, a trigonometric polynomial of
-degree d does not fall faster than cos(d theta). So the true range of values exceeds the range on G
-Chebyshev angles by a factor of at most 1/cos(pi d / 2G). Therefore the result is also an upper
-limit between the points of the grid.
+is at most 2 M rho^-k. The theorem is about other Chebyshev points than this module. For the points
+of this module (the zeros of T_N), the coefficients alias in the same way. The maximum of the
+interpolant is bounded by a grid and the lemma of M. Riesz. The lemma states: near its maximum, a
+trigonometric polynomial of degree d does not fall faster than cos(d theta). So the true range of
+values exceeds the range on G Chebyshev angles by a factor of at most 1/cos(pi d / 2G). Therefore
+the result is also an upper limit between the points of the grid.
 """
 
 from __future__ import annotations
@@ -174,11 +175,10 @@ def supremum_bound(
 
     Args:
         probability: function that takes an array of values q and returns the probability of the
-            event for each q. The error of a returned value is at most `budget` plus `relative`
-            times the value.
+            event for each q. The error of a returned value v is at most ``budget + relative * v``.
         low: smallest q.
         high: largest q. It may equal `low`.
-        line: the pair (slope, shift).
+        line: the pair (slope, shift) in p = slope q + shift.
         trials: the numbers of trials (n, n') of the first and the second count.
         budget: absolute error that the interpolation may add, above 0.
         relative: relative error of `probability`.

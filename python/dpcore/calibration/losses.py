@@ -1,4 +1,4 @@
-"""True epsilon of the noise of a mechanism, independent of the epsilon that it claims.
+"""True epsilon of the noise of a mechanism, independent of the epsilon that is claimed.
 
 A domain is a set of allowed inputs. The true epsilon depends on the largest distance of two
 neighbours in the domain, after the mechanism has clipped its input. The noise is added after the
@@ -169,8 +169,8 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
         Raises:
             TypeError: if `epsilon` is not a number.
-            ValueError: if `epsilon` is negative, or if it is below the attribute `value` and the
-                noise is neither Gaussian nor `L2Laplace`.
+            ValueError: if `epsilon` is negative. For noise that is neither Gaussian nor
+                `L2Laplace`, the error is also raised if `epsilon` is below the attribute `value`.
         """
         epsilon = real("epsilon", epsilon, low=0.0)
         if self.mu is not None:
@@ -194,8 +194,8 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if `delta` is out of range, or if it is above 0 and the noise is neither
-                Gaussian nor `L2Laplace`.
+            ValueError: if `delta` is out of range. For noise that is neither Gaussian nor
+                `L2Laplace`, the error is also raised if `delta` is above 0.
         """
         delta = delta_level(delta)
         if delta == 0.0:
@@ -252,9 +252,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
     Raises:
         TypeError: if the mechanism or the domain is not one of those named above.
-        ValueError: if dpcore has no closed form for D, or if the mechanism is a
-            `RandomisedResponse` and the domain contains entries that are not among the values of
-            this mechanism.
+        ValueError: if dpcore has no closed form for D. For a `RandomisedResponse`, the error is
+            also raised if the domain contains entries that are not values of this mechanism.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. Balle and Wang (2018), theorem 8. For ADePT: Habernal
@@ -333,7 +332,7 @@ def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, f
         epsilon: claimed epsilon, in (0, 1e300].
         delta: claimed delta, in [0, 1). If delta is 0, the result has no entry for Gaussian noise.
             The errors of Laplace noise and `L2Laplace` noise do not depend on delta, because both
-            are epsilon-DP.
+            kinds of noise satisfy the claim with delta = 0.
 
     Returns:
         A dictionary of the errors, in squared units of the entries. The keys are "laplace",

@@ -1,8 +1,8 @@
 """Epsilon of mechanisms that mask random words of a text, and counterexamples to published claims.
 
-The counterexamples are mechanisms whose privacy loss is larger than a published bound. Each
-counterexample has a counterpart for which the bound holds. The mechanisms have few outputs, so a
-reader can check their output probabilities and losses by hand.
+The counterexamples are mechanisms whose privacy loss is larger than a published bound. For each
+counterexample, there is a similar mechanism that satisfies the bound. The mechanisms have few
+outputs, so a reader can check their output probabilities and losses by hand.
 """
 
 from __future__ import annotations

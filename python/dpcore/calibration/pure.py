@@ -212,13 +212,13 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
 
     The mechanism adds noise with a density proportional to exp(-norm2(noise) / scale). Let the
     scale be 1, and let D be the L2 distance between the inputs x and x'. Let r be the length (L2
-    norm) of the noise. Let c be the cosine of the angle between the noise and the line through x
-    and x'. If an output is drawn on x, the privacy loss exceeds epsilon if
-    ``c < (D^2 - epsilon^2 - 2 r epsilon) / (2 r D)``. If an output is drawn on x', the privacy loss
-    exceeds epsilon if ``c > (D^2 - epsilon^2 + 2 r epsilon) / (2 r D)`` and r > epsilon. The
-    distribution of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the distribution of r is
-    Gamma(dim). The probability for a given r has a closed form. The function computes the integral
-    over r numerically.
+    norm) of the noise. Let c be the cosine of the angle between the noise and the vector from the
+    input of the draw to the other input. If an output is drawn on x, the privacy loss exceeds
+    epsilon if ``c < (D^2 - epsilon^2 - 2 r epsilon) / (2 r D)``. If an output is drawn on x', the
+    privacy loss exceeds epsilon if r is above epsilon and
+    ``c > (D^2 - epsilon^2 + 2 r epsilon) / (2 r D)``. The distribution of (c + 1)/2 is Beta((dim -
+    1)/2, (dim - 1)/2), and the distribution of r is Gamma(dim). The probability for a given r has a
+    closed form. The function computes the integral over r numerically.
 
     Args:
         epsilon: epsilon for which delta is computed, at least 0.
@@ -265,10 +265,10 @@ def l2_laplace_renyi_upper_bounds(orders: Floats, distance: float, dim: int) -> 
 
     The mechanism adds noise with a density proportional to exp(-norm2(noise) / scale). Let the
     scale be 1. Let r be the length (L2 norm) of the noise. Let c be the cosine of the angle between
-    the noise and the line through the two inputs. The privacy loss is sqrt(r^2 - 2 r c D + D^2) -
-    r. The loss decreases in r and in c. The ranges of r and c are divided into cells with known
-    probabilities. In each cell, the function uses the loss at the smallest r and c, which is the
-    largest loss in the cell.
+    the noise and the vector from the input of the draw to the other input. The privacy loss is
+    sqrt(r^2 - 2 r c D + D^2) - r. The loss decreases in r and in c. The ranges of r and c are
+    divided into cells with known probabilities. In each cell, the function uses the loss at the
+    smallest r and c, which is the largest loss in the cell.
 
     Args:
         orders: Renyi orders above 1, shape `(n,)`.
@@ -350,8 +350,8 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
     The code uses an equivalent form. With probability `blind`, the output is a uniform draw from
     all k values. Otherwise, the output is the true value. The code rounds `blind` *up* to a
     multiple of 2**-53, the step of the uniform random numbers. Therefore the exact loss of an
-    entry, `entry_loss`, is at most epsilon. If epsilon is large, `entry_loss` is at most 36.8 +
-    ln(k).
+    entry, `entry_loss`, is at most epsilon. Because `blind` is at least 2**-53, `entry_loss` is
+    also at most 36.8 + ln(k).
 
     Args:
         epsilon: privacy loss epsilon of one entry, in (0, 1e300].

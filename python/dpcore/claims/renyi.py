@@ -4,10 +4,10 @@ Let p and q be the probabilities of an event on two neighbouring inputs x and x'
 the Renyi divergence D_a of each order a by epsilon(a). Post-processing cannot increase a Renyi
 divergence. So (p, q) satisfies ``D_a(Ber p || Ber q) <= epsilon(a)`` and
 ``D_a(Ber q || Ber p) <= epsilon(a)`` at every order a of the claim. The pairs (p, q) that satisfy
-these inequalities form a convex set, the joint range. It is symmetric if p and q are exchanged, and
-if the event is replaced by its complement. The upper edge of the set is 1 - f, where f is the
-trade-off curve. With fewer orders, the set is larger and the claim is weaker. So the code may use
-any finite number of orders.
+these inequalities form a convex set, the joint range. The set does not change if p and q are
+exchanged, or if the event is replaced by its complement. The upper edge of the set is 1 - f, where
+f is the trade-off curve. With fewer orders, the set is larger and the claim is weaker. So the code
+may use any finite number of orders.
 
 The code stores each probability as its log odds, which are precise for probabilities close to 0 and
 close to 1.
@@ -114,8 +114,8 @@ class Renyi(trade_off.Claim):
     def tangents(self) -> tuple[Floats, Floats]:
         """Return several pairs (epsilon, delta) for which this claim implies (epsilon, delta)-DP.
 
-        The result is an array of epsilons and an array of the deltas. An audit chooses one of the
-        pairs and tests it.
+        The result is an array of the epsilons and an array of the deltas. An audit chooses one of
+        the pairs and tests it.
         """
         epsilons = trade_off.choose_epsilon_grid(self)
         p, q = _joint_range_polygon(self)
@@ -487,8 +487,8 @@ def of(held: Any) -> trade_off.Claim:
 
     Raises:
         TypeError: if `held` is not one of these objects.
-        ValueError: if `held` is a `GaussianAccountant`, is an accountant that has not counted any
-            step, or does not imply a finite epsilon.
+        ValueError: if `held` is a `GaussianAccountant`, or an accountant that has not counted any
+            step. The error is also raised if `held` does not imply a finite epsilon.
 
     Source:
         Mironov, Talwar and Zhang (2019), for the RDP accountant of Opacus. Gopi, Lee and Wutschitz

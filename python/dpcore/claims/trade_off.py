@@ -402,7 +402,7 @@ def choose_refutable_pair(claim: Claim, counts: Counts) -> tuple[float, float]:
 
 
 def unrefutable_eps_delta(claim: Claim) -> tuple[float, float]:
-    """Return a pair (epsilon, delta) that a claim implies, but that no draws can refute.
+    """Return a pair (epsilon, delta) that follows from a claim, but that no draws can refute.
 
     The pair is for use in reports. No count of draws can refute the pair.
     """
@@ -415,8 +415,8 @@ def unrefutable_eps_delta(claim: Claim) -> tuple[float, float]:
 def choose_epsilon_grid(claim: Claim) -> Floats:
     """Return 96 epsilons at which an audit can compute the delta of a claim.
 
-    The epsilons increase from 0 to a value at which the delta is almost 0, or does not fall
-    further. No epsilon is above 700.
+    The epsilons increase from 0 to a value at which the delta is almost 0, or above which the delta
+    does not decrease. No epsilon is above 700.
     """
     most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
@@ -458,8 +458,8 @@ class TradeOff(Claim, word="TradeOff"):
     Raises:
         TypeError: if an argument has the wrong type, if both `function` and `epsilons` are given,
             or if neither is given.
-        ValueError: if `function` is not convex, if it returns a value below 0 or above 1 - a, if
-            `epsilons` do not increase, or if an entry is out of range.
+        ValueError: if `function` is not convex, or returns a value below 0 or above 1 - a. The
+            error is also raised if `epsilons` do not increase, or if an entry is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1. Proposition 2.12 relates pairs (epsilon, delta) to
@@ -521,8 +521,8 @@ class TradeOff(Claim, word="TradeOff"):
     def tangents(self) -> tuple[Floats, Floats]:
         """Return several pairs (epsilon, delta) for which this claim implies (epsilon, delta)-DP.
 
-        The result is an array of epsilons and an array of the deltas. An audit chooses one of the
-        pairs and tests it.
+        The result is an array of the epsilons and an array of the deltas. An audit chooses one of
+        the pairs and tests it.
         """
         few = self.epsilons.size <= _TANGENT_COUNT
         return self._finite_epsilon_deltas() if few else _implied_epsilon_delta_pairs(self)

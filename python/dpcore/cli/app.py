@@ -499,9 +499,9 @@ def main(args: Sequence[str] | None = None) -> int:
           also return 0 on success.
         - 1: the claim is refuted.
         - 2: the command line is wrong.
-        - 3: the command could not decide about the claim. The audit is undecided, the recorded
-          outputs depend on each other, the mechanism or dpcore raised an error, or a report could
-          not be written.
+        - 3: the command could not decide about the claim. This happens if the audit is undecided,
+          if the recorded outputs depend on each other, if the mechanism or dpcore raised an error,
+          or if a report could not be written.
         - 4: some parts of a divided audit are missing (`dpcore merge`).
         - 5: the file with the counts of one part could not be written (`dpcore count`).
         - 130: the command was interrupted with Ctrl-C. If the signal with number n ended the

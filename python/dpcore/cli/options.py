@@ -1,7 +1,8 @@
 """Declaration of the options of all commands, and their names in messages.
 
 One class per command has the options as fields. Most fields have the name of an argument of the
-Python function that the command calls. `OPTIONS` maps these names to the names on the command line.
+Python function that the command calls. `OPTIONS` maps the names of the arguments to the names of
+the options on the command line.
 """
 
 from __future__ import annotations
@@ -534,7 +535,7 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
         function: the function that will be called.
 
     Returns:
-        Dictionary with the names and values of these options, for use as keyword arguments.
+        Dictionary with the names and values of the selected options, for use as keyword arguments.
     """
     taken = inspect.signature(function).parameters
     return {
@@ -568,7 +569,7 @@ def _map_to_options() -> dict[str, str]:
 
 _SPELLINGS: Final = _map_to_options()
 OPTIONS: Final = {name: spelling.partition("/")[0] for name, spelling in _SPELLINGS.items()}
-"""Names of the options in messages, by the names of the Python arguments."""
+"""For each Python argument, the name of the same option on the command line. Messages use it."""
 
 _PROPOSALS: Final = re.compile(
     r"(?:dpcore\.)?pairs\.patterns\((?P<dim>\w+), [\"'](?P<which>\w+)[\"']\)"

@@ -32,7 +32,7 @@ _module_numbers = itertools.count()
 
 
 def is_file_target(target: str) -> bool:
-    """Return True if a word of the command line names a file, and not a published system."""
+    """Return True if `target` refers to a file, and not to a system that dpcore contains."""
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
 
@@ -40,7 +40,7 @@ def split_target(target: str) -> tuple[Path, str]:
     """Split a text such as "file.py:name" into the path of the file and the name of an object.
 
     Raises:
-        Usage: if the file does not exist, is not a Python file, or if the name is missing.
+        Usage: if the file does not exist or is not a Python file, or if the name is missing.
     """
     file, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
     if not file:
@@ -59,8 +59,8 @@ def split_target(target: str) -> tuple[Path, str]:
 def user_sys_path(path: Path) -> Iterator[None]:
     """Return a context manager inside which the user's code runs.
 
-    Inside the context, Python can import modules from the folder of the file, and printed text goes
-    to stderr.
+    Inside the context, Python can import modules from the folder of the file `path`, and printed
+    text goes to stderr.
     """
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
@@ -117,7 +117,7 @@ def load_mechanism_from_file(
 
 
 def load_function(path: Path, name: str, label: str) -> Any:
-    """Import a user's Python file, and return the function with the given name unchanged.
+    """Import a user's Python file, and return the function with the given name as it is.
 
     Args:
         path: path of the Python file.

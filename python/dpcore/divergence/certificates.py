@@ -4,14 +4,15 @@ The input is a sample (a set of rows) from each of two laws. The functions proce
 
 1. Split the rows of each set into two halves at random.
 2. On the first half, fit a score, which maps a row to a number. On the same half, choose the event
-   "score >= threshold" (or "score < threshold") and the bins of scores with the largest expected
-   bounds. The rows used for this choice are called choosing rows.
+   "score >= threshold" (or "score < threshold") and the bins (intervals of scores) for which the
+   largest lower bounds are expected. The rows used for this choice are called choosing rows.
 3. Count the rows of the second half (the counted rows) for which the event holds. The choice does
    not depend on the counted rows.
 
-Whether the event occurs, and which bin contains the score, are functions of the row. By data
-processing, the divergence of such a function is at most the divergence of the rows (van Erven and
-Harremoes 2014, theorem 9). The only assumption is that the counted rows are independent.
+Whether the event occurs, and which bin contains the score, are functions of the row. Each of these
+functions has one distribution per set of rows. By the data-processing inequality, the divergence
+between these two distributions is at most the divergence between the laws of the rows (van Erven
+and Harremoes 2014, theorem 9). The only assumption is that the counted rows are independent.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _TARGET_ORDERS: Final = 4
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
-"""Number of folds of the rows that are not counted. Each fold is scored by a fit on other folds."""
+"""Number of parts of the rows that are not counted. Each part is scored by a fit on other parts."""
 
 _DENSE_RANKS: Final = 20
 """Number of smallest scores, and of largest scores, of each set that all become thresholds."""
@@ -57,9 +58,10 @@ def bernoulli_renyi(p: Floats, q: Floats, alphas: Floats) -> Floats:
     """Compute the Renyi divergence D_alpha between two Bernoulli distributions, for each event.
 
     `p` and `q` hold the probabilities of e events under the first and the second distribution,
-    shape (e,). `alphas` holds the orders, shape (a,). The result has shape (e, a), and is 0 if p <=
-    q. If p > q, the divergence increases in p and decreases in q. Therefore a lower bound of the
-    divergence can be computed from a lower limit of p and an upper limit of q.
+    shape (e,). `alphas` holds the orders, shape (a,). The result has shape (e, a). It is set to 0
+    if p <= q, and 0 is always a valid lower bound. If p > q, the divergence increases in p and
+    decreases in q. Therefore a lower bound of the divergence can be computed from a lower limit of
+    p and an upper limit of q.
     """
     out = np.zeros((len(p), len(alphas)))
     valid = p > q
@@ -123,8 +125,8 @@ def best_bin_edges(
 ) -> Ints:
     """Choose the bins (intervals of scores) with the largest expected lower bound of a divergence.
 
-    A score maps each row to a number. The bins are intervals of scores. `chosen` holds, for each
-    set and threshold, the number of rows with score >= threshold. The result holds the edges of the
+    There are two sets of rows, and a score maps each row to a number. `chosen` holds, for each set
+    and threshold, the number of rows with score >= threshold. The result holds the edges of the
     bins as indices, in ascending order: 0 stands for -infinity, i for the i-th threshold, and the
     largest index for infinity. The bound is the logarithm of a sum with one term per bin.
     Therefore, for a given order and number of bins, dynamic programming finds the best bins.
@@ -275,10 +277,10 @@ def count_held_out(
     did not use. If `score` is fixed in advance, the function makes no fit.
 
     Args:
-        points: the rows of both sets, not scaled. If the rows are scaled by moments of all rows,
-            the counted rows influence their own scores.
-        rng: random generator for the split of the rows, for the choice of training rows if there
-            are too many, and for the choice of one row of each group.
+        points: the rows of both sets, not scaled. If the rows were scaled by moments of all rows,
+            the counted rows would influence their own scores.
+        rng: random generator for the split of the rows, for the choice of training rows (if there
+            are more than a fit uses), and for the choice of one row of each group.
         score: function that replaces the default score, a logistic regression. A function of two
             arguments (train0, train1) fits a score, and returns a function that maps rows to
             scores. A function of one argument maps rows to scores, and was fixed before the rows

@@ -1,11 +1,11 @@
-"""Closed-form Renyi divergences of probability laws, laws with an atom, and mechanisms.
+"""Closed-form Renyi divergences of probability laws and of mechanisms.
 
-Every public function takes orders of any shape and returns D_alpha(P0||P1) in nats in the same
+Every public function takes an array of orders, and returns D_alpha(P0||P1) in nats in the same
 shape. The divergence of order 1 is the Kullback-Leibler divergence. The divergence of order inf is
 the logarithm of the largest ratio of densities. The result is inf if the divergence is infinite or
 beyond the range of float64. Relative errors are below 1e-12, also for orders near 1, for huge
-orders, and for laws that are nearly equal. For orders from 1/2 on, the divergence is computed as a
-sum of terms of one sign, so no terms cancel. For an order a below 1/2, it is computed from the
+orders, and for laws that are nearly equal. For orders of at least 1/2, the divergence is computed
+as a sum of terms of one sign, so no terms cancel. For an order a below 1/2, it is computed from the
 divergence of order 1 - a by skew symmetry, (1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and
 Harremoes 2014, proposition 2).
 """
@@ -39,7 +39,7 @@ _HUGE_RATIO: Final = 1e100
 _NEAR_ZERO_GAP: Final = 0.1
 
 Side = tuple[Floats, Floats, float]
-"""Comparison of a discrete law P with another law Q: ln p, ln(p/q), and Q's mass where p is 0."""
+"""Comparison of discrete laws P and Q: ln p, ln(p/q), and the mass of Q at points with p = 0."""
 
 
 def read_orders(alphas: Any) -> Floats:
@@ -201,7 +201,7 @@ def one_plus_b_minus_b_power(b: Floats, x: Floats, y: Floats, power: int) -> Flo
 
 
 def ratio_power_gap(x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 - (x/y)^p with p = `power`, 1 or 2, accurately even if x and y are nearly equal."""
+    """Compute 1 - (x/y)^p, p = `power` (1 or 2), accurately even if x and y are nearly equal."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
 
@@ -291,7 +291,7 @@ def variance_gap_log_ratio_mean_gap(
 
 
 def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
-    """Compute how much different means add to the Renyi divergence of two Laplace distributions.
+    """Compute how much the distance of the means adds to the Renyi divergence of Laplace laws.
 
     The divergence D_a of order a is a sum of one part for the different scales, and one part for
     the different means. The part for the means is d + ln(1 - b g) / b, with g = (1 - exp(-w d)) / w
@@ -358,11 +358,11 @@ def logp_loss_missing(
 ) -> Side:
     """Compare two discrete distributions, given by probabilities of the same points.
 
-    The probabilities `p` and `q` are first divided by their sums. The result is a tuple of three.
-    The first entry is the logarithm of each probability above 0 in `p`. The second entry is ln(p /
-    q) at the same points, inf if q is 0. The third entry is the total probability in `q` of the
-    points with p = 0. `sums` holds the sum of `p` and the sum of `q`, both rounded. `gap` is the
-    exact value of ln(sum of q / sum of p).
+    The probabilities `p` and `q` are first divided by their sums. The result is a tuple of three
+    entries. The first entry is the logarithm of each probability above 0 in `p`. The second entry
+    is ln(p / q) at the same points, inf if q is 0. The third entry is the total probability in `q`
+    of the points with p = 0. `sums` holds the sum of `p` and the sum of `q`, both rounded. `gap` is
+    the exact value of ln(sum of q / sum of p).
     """
     has, is_possible = p > 0.0, q > 0.0
     loss = np.full(p.size, np.inf)

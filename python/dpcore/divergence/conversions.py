@@ -23,7 +23,7 @@ from ..suggestions import explain_argument_errors
 _CurvePoint = tuple[float, float]
 
 SEEN: Final = 10
-"""A delta is too small for a sample if delta times the size of the smaller set is below this."""
+"""A delta is too small for two samples if delta times the size of the smaller one is below this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -58,8 +58,8 @@ class Line(Record, word="Line"):
         xi: intercept of the line, at least 0.
         rho: slope of the line in the order alpha, at least 0.
         epsilon: epsilon of the line, ``xi + rho a + ln(1/delta) / (a - 1)``.
-        alpha: the order ``a`` in this formula. It lies between the smallest and the largest order
-            at which a divergence was given.
+        alpha: the order ``a`` in the formula for `epsilon`. It lies between the smallest and the
+            largest order at which a divergence was given.
         delta: delta for which the epsilon was computed.
 
     Example:

@@ -36,7 +36,7 @@ from .two_sample_tests import check_equality, group_sizes_depend_on_values_note,
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
-"""Values that `method=` may have."""
+"""Allowed values of the argument `method` of `renyi`."""
 
 KL_ONLY: Final = object()
 """Value of `alphas` that requests only order 1."""
@@ -149,7 +149,7 @@ class Request:
         return np.random.default_rng((self.seed, purpose))
 
     def plan(self, sizes: tuple[int, int], groups: Groups) -> ResamplingPlan | None:
-        """Return how rows are resampled, or None if no standard errors were requested."""
+        """Return the plan to resample rows, or None if no standard errors were requested."""
         return plan_replicates(
             self.error, sizes, groups, self.make_generator(PLAN), self.replicates
         )
@@ -564,8 +564,8 @@ def renyi(
     If rows have groups, the estimates and the tests concern the distribution of all rows. The
     certified bounds concern the distribution of one random row of each group. These two
     distributions differ if the size of a group depends on the values of its rows. A permutation
-    test at the level .01 checks this. If the test rejects, the field `notes` of the result states
-    this.
+    test at the level .01 checks whether the size depends on the values. If the test rejects, the
+    field `notes` of the result states this dependence.
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,). float32 and float64 arrays are not
@@ -588,7 +588,8 @@ def renyi(
             of each group.
         groups1: label of each row of y1. Equal labels in `groups0` and `groups1` do not make a
             common group.
-        decimals: number of decimals to which all numbers are first rounded. None means no rounding.
+        decimals: number of decimals to which all entries of y0 and y1 are first rounded. None means
+            no rounding.
         scale: None (no scaling), "std" (divide each coordinate by its standard deviation, computed
             from both samples together) or "whiten" (transform the rows so that both samples
             together have the identity as covariance).

@@ -26,10 +26,10 @@ from . import neighbours
 from .points import Ids, Labels, Points, Raw, ResamplingPlan, Task, Weights
 
 KAPPA = 5
-"""A point is an atom if at least this many other rows are equal to it."""
+"""A row is on an atom if at least this many other rows of one set are equal to it."""
 
 NEARLY_ALL = 0.99
-"""If at least this share of the rows are on atoms, every point is handled like an atom."""
+"""If at least this share of the rows are on atoms, every point is treated like an atom."""
 
 _MIN_REPEATED_SHARE = 0.01
 """If the share of repeated rows is below this value, rows per repeated value are not reported."""
@@ -37,7 +37,7 @@ _MIN_REPEATED_SHARE = 0.01
 
 CAP = 4096
 CAP_BYTES = 2**30
-"""Limits on lists of neighbours in a point's own set: CAP entries, or 1 GiB in total if more."""
+"""A list of neighbours has at most CAP entries, or its equal share of CAP_BYTES if that is more."""
 
 Arrays = tuple[npt.NDArray[Any], ...]
 
@@ -49,7 +49,7 @@ HIGH = 20
 
 
 class Atoms(NamedTuple):
-    """The atoms of two sets of rows. An atom is a value at which at least 5 rows coincide.
+    """The atoms of two sets of rows: values at which at least 5 rows of one set coincide.
 
     Args:
         of: one array for D(P0||P1), and one for D(P1||P0). Each array has one entry for each of the
@@ -198,9 +198,9 @@ def estimate_by_balls(task: Task) -> Raw:
 
     A point is an atom if at least 5 rows of Y1, or at least 6 rows of Y0, are equal to this point.
     At an atom, n is the number of rows of Y0 at this point, minus one. j is the number of rows of
-    Y1 at this point. The neighbour search uses only the points that are not atoms. If 99 % of all
-    rows are on atoms, every point is treated as an atom. D(P1||P0) is computed in the same way,
-    with Y0 and Y1 exchanged. In one dimension, the rows are sorted, and no search is needed.
+    Y1 at this point. The neighbour search uses only the points that are not atoms. If at least 99 %
+    of all rows are on atoms, every point is treated as an atom. D(P1||P0) is computed in the same
+    way, with Y0 and Y1 exchanged. In one dimension, the rows are sorted, and no search is needed.
 
     Memory in two or more dimensions, for each distinct point that is not an atom:
 
@@ -549,9 +549,9 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     and P_0 has the exponent alpha. The result of the printed formula is D_1 + mean[ln P_0] / b.
     This result depends on the scale of the data and is not a Renyi divergence.
 
-    Neither formula corrects for the randomness of the distance to the k-th neighbour. For alpha = 2
-    and k = 5, the estimate is too large by about 0.22 for any number of rows. If a row counts as
-    its own neighbour, the estimate is too large by about another 0.25.
+    Neither the printed nor the corrected formula corrects for the randomness of the distance to the
+    k-th neighbour. For alpha = 2 and k = 5, the estimate is too large by about 0.22 for any number
+    of rows. If a row counts as its own neighbour, the estimate is too large by about another 0.25.
 
     Memory: K times 24 bytes for every distinct row. Without a plan to resample, K is k. With a
     plan, K is somewhat larger.

@@ -28,10 +28,11 @@ _MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 class Finder:
     """Search for the points of one set that are nearest to given points.
 
+    All distinct points of two sets are numbered together. The number of a point is its pooled id.
+
     Args:
         points: the two sets.
-        among: pooled ids of the points that are searched, ascending, shape (p,). All distinct
-            points of both sets together are numbered, and the pooled id of a point is its number.
+        among: pooled ids of the p points of the searched set, ascending, shape (p,).
         threads: number of threads of a search.
         counted: dictionary with an entry "rescans". The finder adds the number of repeated searches
             to this entry.
@@ -52,8 +53,8 @@ class Finder:
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
         """Find the `width` points of the searched set that are nearest to each of q given points.
 
-        `queries` holds the given points as pooled ids, shape (q,). All distinct points of both sets
-        together are numbered, and the pooled id of a point is its number.
+        All distinct points of two sets are numbered together. The number of a point is its pooled
+        id. `queries` holds the pooled ids of the given points, shape (q,).
 
         Returns:
             Pooled ids of the nearest points, and their squared distances from the given points,
@@ -119,9 +120,8 @@ def required_list_length(
         The smallest length K with this property: the probability that fewer than `needed` entries
         remain is below 1e-6 (`RUNS_OUT`). Under the bootstrap, the number of remaining rows is
         Poisson with mean K, and the number of remaining points is binomial with probability 1 -
-        1/e. For the other plans, the function uses a binomial distribution. Its probability is the
-        share of rows that are kept. This distribution is wider than the exact hypergeometric
-        distribution.
+        1/e. For the other plans, the function uses a binomial distribution with the share of kept
+        rows as probability. This distribution is wider than the exact hypergeometric distribution.
     """
     if plan is None or needed >= points:
         return min(needed, points)
@@ -155,8 +155,8 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
 class Lists:
     """Lists of the nearest points of one set, one list for each of q given points.
 
-    A list contains distinct points, and the nearest point comes first. The points of both sets
-    together are numbered, and the pooled id of a point is its number. Points at equal distances are
+    All distinct points of two sets are numbered together. The number of a point is its pooled id. A
+    list contains distinct points, and the nearest point comes first. Points at equal distances are
     ordered by pooled id.
 
     Args:
@@ -279,13 +279,14 @@ def _copies_up_to_nth_and_distance(
 class Four:
     """Nearest neighbours of the points of two sets, in the same set and in the other set.
 
+    All distinct points of both sets are numbered together. The number of a point is its pooled id.
+
     Args:
         task: the two sets, k, the plan to resample, and the number of threads.
         own: True if a point may be its own neighbour in the same set.
 
     Attributes:
-        sets: the distinct points of each set, as pooled ids. The distinct points of both sets
-            together are numbered, and the pooled id of a point is its number.
+        sets: pooled ids of the distinct points of each set.
         lists: lists[a][b] holds, for each point of set a, its nearest neighbours in set b.
     """
 

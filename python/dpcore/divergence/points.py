@@ -112,7 +112,7 @@ class Raw:
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
-    """Return a note if one column has more than 100 times the median variance of columns.
+    """Return a note if the variance of one column is more than 100 times the median variance.
 
     The result is an empty tuple otherwise.
     """
@@ -227,12 +227,13 @@ class ResamplingPlan:
     Args:
         kind: "jackknife", "subsample" or "bootstrap".
         labels: for each set, the index of each row's unit: integers from 0 without gaps, shape
-            (n,). All rows of a unit are kept or left out together. For the jackknife, a unit is one
-            of at most 20 random parts of a set. For the other kinds, a unit is a row or one of the
-            caller's groups.
+            (n,). A unit consists of rows that are kept or left out together. For the jackknife, a
+            unit is one of at most 20 random parts of a set. For the other kinds, a unit is a row or
+            one of the caller's groups.
         units: number of units of each set.
         replicates: number of resampled data sets. For the jackknife, it is units[0] + units[1].
-        seed: seed of the random choice. Data set i is drawn with the seed (seed, i).
+        seed: seed of the random choice. The resampled data set with index i is drawn with the seed
+            (seed, i).
     """
 
     kind: str
@@ -242,10 +243,11 @@ class ResamplingPlan:
     seed: int
 
     def replicate_counts(self, start: int, stop: int) -> tuple[Weights, Weights]:
-        """Return how often each row occurs in the resampled data sets number `start` to `stop` - 1.
+        """Count how often each row occurs in each resampled data set of a range.
 
-        The result is one array for each of the two sets, shape (stop - start, n), with n the number
-        of rows of the set.
+        The resampled data sets have the indices 0, 1, 2, ... The range contains the indices `start`
+        to `stop` - 1. The result is one array for each of the two sets, shape (stop - start, n),
+        with n the number of rows of the set.
         """
         both = zip(*(self._draw_replicate(i) for i in range(start, stop)), strict=True)
         first, second = (
@@ -268,13 +270,14 @@ class ResamplingPlan:
         """Compute the standard errors from the estimates on all resampled data sets of this plan.
 
         `estimates` has shape (replicates, ...), and the result has shape (...). For the jackknife,
-        groups of rows are deleted in turn (Shao and Wu 1989). The squared standard error is then a
-        sum over the two sets. The term of a set with g groups is (g - 1)/g times the sum of squared
-        deviations of its g estimates. For subsampling m of N rows without replacement (Politis and
-        Romano 1994), the standard deviation of the estimates is multiplied by sqrt(m/N)/sqrt(1 -
-        m/N). Here m = N/2, and this factor is 1. Therefore the result for subsampling is the
-        standard deviation of the estimates. For the bootstrap, the result is also the standard
-        deviation of the estimates. The result is NaN if an estimate is not finite.
+        the parts of the sets are left out in turn (Shao and Wu 1989). The squared standard error is
+        then a sum over the two sets. The term of a set with g parts is (g - 1)/g times the sum of
+        squared deviations of the g estimates without one part. For subsampling m of N rows without
+        replacement (Politis and Romano 1994), the standard deviation of the estimates is multiplied
+        by sqrt(m/N)/sqrt(1 - m/N). Here m = N/2, and this factor is 1. Therefore the result for
+        subsampling is the standard deviation of the estimates. For the bootstrap, the result is
+        also the standard deviation of the estimates. The result is NaN if an estimate is not
+        finite.
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":
@@ -433,7 +436,7 @@ class Points:
         return self.pool.point_ids_counts_first_rows[2]
 
     def draw_up_to(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
-        """Return at most `most` random rows of each set, drawn without replacement."""
+        """Return at most `most[i]` random rows of each set i, drawn without replacement."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
         both = zip(self.sizes, most, strict=True)
@@ -515,7 +518,7 @@ class Points:
         return out
 
     def sample(self, side: int) -> Rows:
-        """Return all N sample rows of one set, 0 or 1, shape (N, d).
+        """Return all N sample rows of the set with the index `side` (0 or 1), shape (N, d).
 
         A row that occurs c times in the sample is contained c times. If each row occurs once, the
         result may be the stored array itself, not a copy.
@@ -554,7 +557,8 @@ def find_points(
             of a group are resampled together. None means that the rows have no groups.
         groups1: hashable label of each row of y1. Equal labels in `groups0` and `groups1` do not
             make a common group.
-        decimals: number of decimals to which all numbers are first rounded. None means no rounding.
+        decimals: number of decimals to which all entries of y0 and y1 are first rounded. None means
+            no rounding.
         scale: None, "std" or "whiten". None means no scaling. "std" subtracts the mean of every
             column over both sets together, and divides by the standard deviation. Constant columns
             are not divided. "whiten" makes the covariance of both sets together the identity.

@@ -57,7 +57,8 @@ class Epsilon(Record, word="Epsilon"):
             the epsilon that follows from this line. None if `epsilon_rdp` is None.
         confidence: confidence of `epsilon_lower`.
         extrapolated: True if delta is below 10 divided by the number of rows of the smaller sample.
-            Events with such a small probability are too rare in the samples to give evidence.
+            Events with a probability as small as delta are too rare in the samples to give
+            evidence.
         reasons: one sentence for each result that is missing or needs an explanation.
     """
 
@@ -281,8 +282,9 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
         `direction` is 0 for D(P0||P1) and 1 for D(P1||P0). The orders end before the first order at
         which the estimate is not reliable (the belief is not "estimate only"). True divergences are
-        at least 0, and do not decrease as the order increases. Therefore each value is replaced by
-        the largest value up to this order, and negative values are replaced by 0.
+        at least 0, and do not decrease as the order increases. Therefore each estimate is replaced
+        by the largest estimate at this order or a smaller one, and negative estimates are replaced
+        by 0.
         """
         integer("direction", direction, 0, 1)
         above = self.alphas > 1.0

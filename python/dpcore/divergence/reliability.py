@@ -7,10 +7,11 @@ of these rules that applies to an order and a direction gives the belief:
 1. "refuted by its own certificate": a certified lower bound exceeds the value by more than two
    standard errors.
 2. "saturated": the value is infinite, or within ln 2 of the largest value that the method can give
-   (its ceiling). From order one on, a value is also saturated if more than 1 % of the numerator's
-   rows are repeated values that the denominator does not have. In one dimension (or for scores), it
-   is also saturated if more than about 5 % of the numerator's rows lie outside the range of the
-   denominator. The denominator does not show how rare such rows are under its law.
+   (its ceiling). At orders of at least one, a value is also saturated if more than 1 % of the
+   numerator's rows are repeated values that the denominator does not have. In one dimension (or for
+   scores), such a value is also saturated if more than about 5 % of the numerator's rows lie
+   outside the range of the denominator. The denominator does not show how rare such rows are under
+   its law.
 3. "not resolved at this alpha": one of the conditions below holds.
 4. "estimate only": no rule above applies.
 
@@ -41,7 +42,7 @@ how rare these regions are under P1. An estimate of D(P0||P1) therefore ignores 
 may be far too small. For example, let P1 be a normal law, and let P0 be the same law with a share
 .045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but the estimate from
 counts in balls is a tenth of this value. The function counts units. The units of a set are its
-groups if it has groups, and otherwise its distinct rows. It applies two tests:
+groups if it has groups, and otherwise its distinct rows. The function applies two tests:
 
 - Both ends of every coordinate, and of a held-out score. Take the 20 (`EDGE`) outermost units of y1
   at an end, or more if values are equal. Let e be their number. M units of y0 lie at or beyond the
@@ -49,9 +50,9 @@ groups if it has groups, and otherwise its distinct rows. It applies two tests:
   dP0/dP1 as constant among so few neighbours. If dP0/dP1 is constant there (for example if the laws
   are equal), the M units fall into the gaps between the e units as in a Polya urn. Then m or more
   units lie beyond all of y1 with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The m
-  units are reported if this probability is at most 1e-4 (`RARE`) divided by the number of ends. A
-  normal law moved by its standard deviation is not reported, although dP0/dP1 is not constant: m is
-  only M/12.
+  units are reported if this probability is at most 1e-4 (`RARE`) divided by the number of ends. If
+  P0 is a normal law P1 moved by one standard deviation, the m units are not reported, although
+  dP0/dP1 is not constant. The reason is that m is only about M/12.
 - Separate units. For each row of y1, take the distance from the nearest other row of y1. A unit of
   y0 is separate if its distance from y1 is more than three times the largest of these distances. In
   one dimension, only units between the ends of y1 are tested. Separate units are reported if their
@@ -77,7 +78,7 @@ from .points import Ids, Labels, Points, Raw, iterate_blocks
 from .score import CrossFit
 
 RARE: Final = 1e-4
-"""Largest probability that either test reports rows in one direction if the laws are equal."""
+"""For equal laws, each of two tests reports rows in one direction with at most this probability."""
 
 EDGE: Final = 20
 
@@ -94,7 +95,7 @@ _MAX_IGNORED_ROWS: Final = 5
 
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
-"""A value within `TOLD` standard errors of 0 is resolved only if its error is at most `SHARP`."""
+"""A value within `TOLD` standard errors of 0 is resolved only if this error is at most `SHARP`."""
 
 SHARE: Final = 0.4
 """Factor of ln(N/k) in the largest KL divergence that N rows and k neighbours resolve."""
@@ -135,8 +136,8 @@ def describe_far_rows(
     """Describe the rows of each of two sets that lie in regions without rows of the other set.
 
     If a set has groups, groups are counted instead of rows. Rows are reported only if their number
-    would be improbable under the assumption that the ratio of the two densities is constant in this
-    region.
+    would be improbable under a null hypothesis: that the ratio of the two densities is constant in
+    this region, or that the two distributions are equal.
 
     Args:
         points: the rows of both sets.
@@ -189,10 +190,10 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
     """Return how many rows of one set may lie far from another set without being reported.
 
-    Separate rows lie far from all rows of another set. `units` is the number of rows (or groups) of
-    the first set, and `others` is the number of rows (or groups) of the second set. If both sets
-    have the same distribution, the number of separate rows exceeds the result with a probability of
-    at most `level`.
+    A separate row of the first set lies far from all rows of the second set. `units` is the number
+    of rows (or groups) of the first set, and `others` is the number of rows (or groups) of the
+    second set. If both sets have the same distribution, the number of separate rows exceeds the
+    result with a probability of at most `level`.
     """
     from scipy.special import bdtrc
 

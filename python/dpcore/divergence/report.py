@@ -40,7 +40,7 @@ _LABEL_WIDTH: Final = 15
 """Number of text columns for a label and the blanks around it."""
 
 MOST: Final = 12
-"""Largest number of orders that a table shows. If there are more, it shows about ten of them."""
+"""Largest number of orders that a table shows. If there are more, about ten are shown."""
 
 _ROUND_ORDERS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 _BELIEF_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
@@ -93,7 +93,7 @@ def _list_reliability_rows(estimate: Estimate) -> list[Row]:
 def epsilon_text(epsilon: Epsilon) -> str:
     """Return a text with the three values of epsilon that were computed at one delta.
 
-    The text explains what each value means, and why a value is missing.
+    The text explains what each value means. If a value is missing, the text states the reason.
     """
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
     converted = "estimate: conversion of the curve, neither an upper nor a lower bound"
@@ -147,7 +147,7 @@ def _reliability_by_order(estimate: Estimate, direction: int) -> str:
 
 
 def find_equal_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Find runs of consecutive equal words, as triples (word, first index, last index + 1)."""
+    """Find blocks of consecutive equal words, as triples (word, first index, last index + 1)."""
     runs: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
         if runs and runs[-1][0] == word:
@@ -369,7 +369,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     """Draw the mean and spread of the estimates against the number of resampled data sets.
 
     The point at n is the mean or the standard deviation of the estimates on the first n resampled
-    data sets. If both curves are level at the end, there are enough resampled data sets. Gusain and
+    data sets. If both curves are flat at the end, there are enough resampled data sets. Gusain and
     Leith (2025) choose the number of data sets in this way. At most three orders are shown. An
     order is shown only if the estimates on all resampled data sets are finite.
     """

@@ -2,9 +2,9 @@
 
 A score is a function that maps each row to one number. It is fitted on one half of the rows and
 evaluated on the other half. Then the halves are exchanged, so every row gets a score that was not
-fitted on this row. By data processing, the divergence of the scores is at most the divergence of
-the rows. The default score is a logistic regression on the coordinates and the squared length of a
-row.
+fitted on this row. By the data-processing inequality, the divergence of the scores is at most the
+divergence of the rows. The default score is a logistic regression on the coordinates and the
+squared length of a row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .estimators import line_ball
 from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_kept_rows
 
 PENALTY: Final = 1.0
-"""The constant C of the objective |w|^2 / 2 + C * sum of losses."""
+"""The constant C in the objective of the regression, |w|^2 / 2 + C * sum of losses."""
 
 _STANDARDISED_BLOCK_NUMBERS: Final = 2**20
 """Number of entries in a block of rows that is scored at a time, 8 MiB per copy."""
@@ -102,8 +102,9 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     """Fit a logistic regression on the rows of two sets, shapes (n0, d) and (n1, d).
 
     The objective is the same as in scikit-learn: |w|^2 / 2 + C * sum of logistic losses, with C = 1
-    and no penalty on the intercept. It is minimised by L-BFGS from w = 0. On one machine, the fit
-    is repeatable bit for bit. Another linear algebra library may change the last digits.
+    and no penalty on the intercept. The objective is minimised by L-BFGS from w = 0. On one
+    machine, the fit is repeatable bit for bit. Another linear algebra library may change the last
+    digits.
     """
     from scipy.optimize import minimize
 

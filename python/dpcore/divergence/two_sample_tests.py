@@ -1,7 +1,8 @@
 """Permutation tests: do two sets have the same law, and do group sizes depend on values?
 
-Equality of the two laws is tested in two ways: by the AUC of a held-out score, and by the energy
-distance. A held-out score is a function of a row that was not fitted on this row.
+Equality of the two laws is tested in two ways: by the AUC (area under the ROC curve) of a held-out
+score, and by the energy distance. A held-out score is a function of a row that was not fitted on
+this row.
 
 If rows have groups, the law of a row can be defined in two ways. An estimate averages over all
 rows, so a group has a weight proportional to its size. A certified bound counts one random row of
@@ -35,7 +36,7 @@ _TIE_TOLERANCE: Final = 1e-12
 
 
 LEVEL: Final = 0.01
-"""Largest probability of a note if group sizes do not depend on values."""
+"""Largest probability of a wrong note that the sizes of groups depend on the values of rows."""
 
 _SIZE_PERMUTATIONS: Final = 999
 _MAX_TESTED_GROUPS: Final = 1000
@@ -50,9 +51,9 @@ class Checks(Record, word="Checks"):
     the other half. A held-out row is a row that was not used in the fit of its score.
 
     Attributes:
-        auc: probability that a held-out row of set 0 has a larger score than a held-out row of set
-            1, averaged over the two halves. Ties count one half. It is 1/2 if the score finds no
-            difference.
+        auc: area under the ROC curve (AUC). It is the probability that a held-out row of set 0 has
+            a larger score than a held-out row of set 1, averaged over the two halves. Ties count
+            one half. The AUC is 1/2 if the score finds no difference.
         auc_low: lower end of the confidence interval for the AUC, given the fitted scores.
         auc_high: upper end of the confidence interval for the AUC.
         auc_p: permutation p-value of the hypothesis P0 = P1, from the scores of held-out rows.

@@ -1,10 +1,10 @@
 """Events: functions that map the outputs of a mechanism to one bool per output.
 
-An event compares a score with a threshold, or never happens, or is any other function. The
-outputs may be torch tensors. Then the event is decided on the device of the tensor, because a copy
-of the outputs from a graphics card would take longer than the mechanism. Only one bool for each
-output is copied. This module does not import torch, because a tensor can exist only if the user's
-code has imported torch.
+An event compares a score (a number for each output) with a threshold, or never happens, or is any
+other function. The outputs may be torch tensors. Then the event is decided on the device of the
+tensor, because a copy of the outputs from a graphics card would take longer than the mechanism.
+Only one bool for each output is copied. This module does not import torch, because a tensor can
+exist only if the user's code has imported torch.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Batch:
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
-    """Bound the difference between two float64 sums of the same terms in different orders.
+    """Compute how much two float64 sums of the same terms in different orders can differ.
 
     Args:
         terms: number of terms of a sum.
@@ -196,9 +196,11 @@ class DeviceScores:
         return DeviceScores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
     def recompute_near_scores(self, thresholds: npt.NDArray[np.float64]) -> Any:
-        """Return scores that lie on the same side of each threshold as the scores of numpy.
+        """Return the scores; numpy first computes those again that are close to a threshold.
 
-        Numpy computes a score again if it is so close to a threshold that rounding could matter.
+        Numpy and the device may round differently. If a score is so close to a threshold that
+        rounding could matter, numpy computes this score again. Therefore each returned score is at
+        or above the same thresholds as the score that numpy computes.
 
         Args:
             thresholds: the thresholds in increasing order. Do not change this array later.
@@ -379,13 +381,13 @@ class ScoreAttributes:
     """Optional attributes of a score (a function outputs -> numbers), and their defaults.
 
     Attributes:
-        cost: approximate nanoseconds per output. If two scores are equally good, the cheaper one is
-            used.
+        cost: approximate time to compute the score of one output, in nanoseconds. If two scores are
+            equally good, the cheaper one is used.
         merged: True if rounding errors cannot change the score.
         rounding: function from the rounding tolerances of the columns to the rounding tolerance of
             the score.
-        alone: only for a score that reads a single column: function that returns the index of this
-            column, and a score for outputs that contain only this column.
+        alone: function that returns the index of a column, and a score for outputs that contain
+            only this column. Only for a score that reads a single column.
         index: index of the column, only for a score that reads a single column.
         on_device: function that computes the score on the device of the outputs. It returns None if
             the score cannot be computed there.
@@ -393,7 +395,7 @@ class ScoreAttributes:
             does.
         plainness: how hard the score is to explain to a reader; 0 is easiest.
         whole: True if the score is a whole number for every output.
-        letters: True if the score is the code of a letter.
+        letters: True if the score is the Unicode number of a character.
         reads_seed: True if the score reads a hash value and the seed of the hash from an output.
         sentences: only for a score with two values: a sentence for the larger value, and a sentence
             for the smaller value.
@@ -420,8 +422,8 @@ class Seen(NamedTuple):
 
     Args:
         hits: number of outputs in the event. If the event has groups of coordinates, one more count
-            follows for each group. It is the number of coordinates (over all outputs) that satisfy
-            the condition of the group.
+            follows for each group. This count is the number of coordinates (over all outputs) that
+            satisfy the condition of the group.
         nan: number of entries of all outputs that are NaN.
         answers: for each output, True if it is in the event. None if the outputs were counted
             without bools.
@@ -450,7 +452,7 @@ class Ballot(NamedTuple):
     complement: bool
 
     def majorities_for_event(self, x_prime_wins: int, size: int) -> int:
-        """Return how many of `size` outputs are in the event, if `x_prime_wins` vote for x'."""
+        """Return how many of `size` outputs are in the event, if x' wins `x_prime_wins` votes."""
         return size - x_prime_wins if self.complement else x_prime_wins
 
 
@@ -477,7 +479,7 @@ class EventRecord(Record):
 
     @property
     def ballot(self) -> Ballot | None:
-        """Data for compiled code that counts this event during the draws, or None if impossible."""
+        """Data for compiled code that counts this event while outputs are drawn, or None."""
         return None
 
     def midway(self, pair: Pair) -> bool:
@@ -516,7 +518,7 @@ def score_held(score: Any, outputs: Batch) -> DeviceScores | None:
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return one bool for each output: True if the output is in the event. Also check the bools."""
+    """Return one bool for each output: True if the output is in the event. Check the type too."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"
@@ -589,8 +591,8 @@ class Above(EventRecord, word="Above"):
             means that an output looks more like an output on the input x. A lower score means that
             the output looks more like an output on x'.
         threshold: threshold in the units of the score. An attack places the threshold between
-            possible scores, so that rounding cannot move a score across the threshold. If the
-            threshold is the largest double, the event is "the score is infinite".
+            possible scores, so that rounding cannot move a score across the threshold. For the
+            largest double as threshold, ``score >= threshold`` means that the score is infinite.
         side: "above" for the event ``score >= threshold``, "below" for ``score < threshold``.
 
     Raises:
@@ -683,7 +685,7 @@ class Above(EventRecord, word="Above"):
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Compute the score of each output, shape `(size,)`, and check that it is a real number.
 
-    If a score of this package can read only some of the outputs, the other outputs get NaN.
+    If a score of this package can read only some outputs, the other outputs get the score NaN.
     """
     try:
         return _compute_scores(score, outputs)

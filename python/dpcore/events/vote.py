@@ -1,4 +1,4 @@
-"""The event "a majority of the entries of an output looks like x'" (or like x)."""
+"""The event "a majority of the entries of an output looks like the input x'" (or like x)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(event.EventRecord, word="Vote"):
-    """Event that the majority of an output's entries votes for x', or that it votes for x.
+    """Event that most entries of an output vote for the input x', or the complement of this event.
 
     If ``towards[i]`` is 0, entry i of an output does not vote. If ``towards[i]`` is +1, entry i
     votes for x' if ``output[i] >= threshold[i]``. If ``towards[i]`` is -1, entry i votes for x' if
@@ -145,7 +145,7 @@ class Vote(event.EventRecord, word="Vote"):
 
     @property
     def ballot(self) -> event.Ballot:
-        """The data of this vote that compiled code needs to count the event during the draws."""
+        """The data from which compiled code counts this vote while outputs are drawn."""
         return event.Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:

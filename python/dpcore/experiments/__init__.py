@@ -60,8 +60,8 @@ NAMES: tuple[str, ...] = (
     "scaling",
     "released-libraries",
 )
-"""Names of the experiments. With _ instead of -, each name is a module or subpackage of this
-package."""
+"""Names of the experiments. The module or subpackage of an experiment has the same name, with _
+instead of -."""
 
 
 RESUMABLE: tuple[str, ...] = (
@@ -73,7 +73,7 @@ RESUMABLE: tuple[str, ...] = (
 """Names of the experiments that accept the options `executor` and `resume` of `reproduce`."""
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
-"""Values of the options that `quick=True` sets. An option that the experiment lacks is skipped."""
+"""Values of the options that `quick=True` sets. Options that an experiment lacks are skipped."""
 
 
 class Result(Protocol):
@@ -136,8 +136,9 @@ def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a value is out of range, or if the experiment does not have a field in
-            `options`. In the second case, the message names the experiments that have this field.
+        ValueError: if a value is out of range, or if `options` contains a field that the experiment
+            does not have. In the second case, the message names the experiments that have this
+            field.
 
     Example:
         >>> config_of("published-systems", quick=True).trials

@@ -3,8 +3,9 @@
 ADePT encodes a text as a vector, adds noise to the vector, and decodes a rewritten text. The first
 attacker is the attacker of appendix C of the ADePT paper. This attacker knows the auto-encoder and
 a list of candidate texts, but not the noise. The attacker ranks the candidates by the noisy vector
-or by the rewritten text. For comparison, the experiment also links outputs without noise. In a
-further comparison, a wrong candidate counts as the original of each output.
+or by the rewritten text. For comparison, the experiment also links outputs without noise. To show
+how often an original is found by chance, the experiment also counts a wrong candidate as the
+original of each output.
 
 A second attacker does not know a list that contains the originals. This attacker draws candidates
 from a next-word model. The training of this model did not use the originals.
@@ -82,7 +83,7 @@ class Row(Shown):
             vector and the vector of the candidate.
         text: results if the attacker sees the rewritten texts. The candidates are ranked in two
             ways: by the distance between the vectors of the rewritten text and of the candidate,
-            and by the words that both have in common.
+            and by the words that these two texts have in common.
         control: results by chance, for comparison. For these results, a wrong candidate counts as
             the original of each output. The first entry is for vectors, ranked by likelihood. The
             second entry is for texts, ranked by the distance of vectors.

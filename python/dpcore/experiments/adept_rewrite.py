@@ -4,7 +4,7 @@ ADePT rewrites a text by an auto-encoder that adds noise to the vector between e
 With the published noise, the true epsilon is sqrt(n) times the claimed epsilon, where n is the
 dimension of the vector. The variant "scaled" increases the noise until the claim is true. "l1" and
 "gaussian" are other repairs. The auto-encoder is trained on public texts, and then rewrites other
-texts. Utility is the accuracy with which a linear classifier predicts the texts' intents.
+texts. Utility is the accuracy with which a linear classifier predicts the intent (label) of texts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MAX_TRAINING_REWRITES: Final = 1000
 FOLDS: Final = 5
 """Number of folds of the cross-validation on the rewritten texts."""
 EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
-"""Number of epochs (fixed in advance), and smallest count of a known word, for each corpus."""
+"""For each corpus, number of epochs (fixed in advance), and smallest count of a known word."""
 _GENERATED_TEXTS: Final = 2000
 _QUICK_SIZES: Final = (480, 120, 10)
 """Numbers of training texts, of texts to rewrite and of epochs, if `quick` is True."""
@@ -228,8 +228,8 @@ class Fitted(Shown):
         model: the auto-encoder. None in the final result of the experiment.
         pair: two of the texts to rewrite, with the largest distance between their vectors.
         trained: record of the training.
-        bleu: BLEU of the decoded versions of the texts to rewrite, against the originals.
-        memorised: BLEU of the decoded versions of the training texts, against the originals.
+        bleu: BLEU (a similarity) of the texts to rewrite after decoding, against the originals.
+        memorised: BLEU of the training texts after decoding, against the originals.
         plain: accuracy and macro-F1 of the intents that a classifier predicts from the decoded
             versions of the texts to rewrite.
         examples: decoded versions of the first texts to rewrite.
@@ -257,7 +257,7 @@ class Cell(Shown):
         on_text: lower bound on epsilon, certified from rewritten texts of this pair.
         event: description of the set of rewritten texts that the audit counted.
         refuted: two values, for the audits of vectors and of texts. True means a refuted claim.
-        bleu: BLEU of the rewritten texts, against their originals.
+        bleu: BLEU (a similarity) of the rewritten texts, against their originals.
         unchanged: share of the rewritten texts that are equal to their originals.
         told: accuracy and macro-F1 of the intents predicted from the rewritten texts.
         memorised: BLEU of rewritten training texts (public texts), against their originals.
@@ -588,7 +588,7 @@ def corpus_title(texts: StudyTexts) -> str:
 
 
 def min_epsilon_staying_above_floor(rows: list[Row], floor: float) -> float | None:
-    """Return the least true epsilon from which on the accuracy interval lies above `floor`."""
+    """Return the smallest true epsilon from which on all accuracy intervals are above `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 

@@ -15,7 +15,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 
 SEED = 2022
-"""Default seed of the experiments, with which the published files of dpcore were made."""
+"""Default seed of the experiments. The result files published with dpcore use this seed."""
 
 
 def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
@@ -154,8 +154,8 @@ class Column:
 
     Args:
         head: heading of the column.
-        value: states what the column shows of an object. It is the name of an attribute, such as
-            "audit.seed", or a function that maps the object to the shown value.
+        value: name of the attribute of the object that the column shows, such as "audit.seed", or a
+            function that maps the object to the shown value.
         text: function that formats the value as text, or a format specification such as ".3f".
         left: True to align the column to the left instead of the right.
         missing: text that is shown if the value is None.

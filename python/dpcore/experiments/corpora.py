@@ -46,7 +46,7 @@ _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
 """Number of generated texts, for `quick` False and True."""
 
 MIN_SET_TEXTS: Final = 100
-"""Smallest number of texts in a set. Half of a smaller set is too small for fitting a model.
+"""Smallest number of texts in a set. A model is fitted on half of each set, and needs enough texts.
 """
 
 Parts = Iterator[tuple[str | None, Iterable[Row]]]

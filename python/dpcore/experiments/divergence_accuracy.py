@@ -3,7 +3,7 @@
 A case is a pair of laws P0 and P1. Every method estimates the divergences D(P0||P1) and D(P1||P0)
 from samples. For some cases, a method is known to fail. For these cases dpcore also computes
 certified lower bounds. The table calls a value misleading if the value is far below its certified
-bound. Figures that other authors published for the same laws are shown only for comparison.
+bound. Results that other authors published for such laws are shown only for comparison.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ _ALL_PUBLISHED: Final = (
     _published_mean("unequal", "ball", (0.01, -0.004, None), rows=100),
 )
 PUBLISHED: Final = group_answers((figure.case for figure in _ALL_PUBLISHED), _ALL_PUBLISHED)
-"""Published estimates for each case. For discrete laws, the authors' atoms differ from dpcore's."""
+"""Published estimates for each case. The authors' discrete laws differ from those of dpcore."""
 
 Truth = tuple[tuple[float, ...], tuple[float, ...]]
 Rows = tuple[Floats, Floats]
@@ -138,7 +138,7 @@ class Case:
         draw: function `draw(rng, n0, n1)` that returns n0 rows of P0 and n1 rows of P1.
         truth: D(P0||P1) and D(P1||P0) in nats, each at the orders 1, 2 and 4; inf if infinite.
         rows: number of rows in a sample of P0.
-        slow: number by which the number of samples is divided, above 1 for slow estimates.
+        slow: divisor of the number of samples, above 1 if the estimates are slow.
         fails: True if an estimator is known to fail. Certified bounds are then computed too.
         ratio: number of rows in a sample of P1, divided by the number of rows in a sample of P0.
         published: published estimates of other authors for this pair of distributions.
@@ -439,7 +439,7 @@ class Trusted(Record):
 
     @property
     def misleading(self) -> int:
-        """Number of estimates far below their certified bound, or far from 0 although P0 = P1."""
+        """Number of estimates called reliable but far below the bound, or far from 0 if P0 = P1."""
         estimate = self.estimate
         assert estimate.certified is not None
         error = np.nan_to_num(estimate.std_error, nan=0.0)
@@ -561,7 +561,7 @@ class Result(Tabled[Config]):
 
     @property
     def misleading(self) -> int:
-        """Number of estimates far below their certified bound, or far from a true value of 0."""
+        """Number of estimates called reliable but far below the bound, or far from 0 if P0 = P1."""
         return sum(trusted.misleading for trusted in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:

@@ -13,7 +13,7 @@ single step cannot show this fault. For this fault, "many runs" compares the gra
 batches of an epoch instead of trained models.
 
 A record is a row that contains the features and, in the last column, the label (0 or 1). The weight
-vector contains one weight for each feature. Its last entry is the bias.
+vector contains one weight for each feature and, as the last entry, the bias.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ RIGHT: Final = "repaired"
 POISSON: Final = "Poisson batches"
 FIXED: Final = "fixed batches"
 REPAIRED: Final = (RIGHT, POISSON)
-"""Recipes without a fault. `POISSON` repairs the fault of `FIXED`, and `RIGHT` repairs all other
-faults."""
+"""Recipes without a fault. The recipe `POISSON` repairs the fault of the recipe `FIXED`, and
+`RIGHT` repairs all other faults."""
 
 FAULTS: Final = {
     RIGHT: "each gradient clipped, then noise on the sum",
@@ -88,10 +88,10 @@ BATCHES: Final = 100
 POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
 """Claimed mu (of Gaussian DP) for one epoch of Poisson sampling, about 0.13 (Bu et al., 2020).
 
-The noise multiplier is 1 and the sampling rate is 1/100. The value is the limit for many batches.
-For 100 batches, the exact delta exceeds its limit by up to 8 % at epsilon 0.1, and 50 % at epsilon
-0.2. This difference is far smaller than the effect of fixed batches, and the audits cannot detect
-it."""
+The noise multiplier is 1 and the sampling rate is 1/100. The value is exact only in the limit of
+many batches. For 100 batches, the exact delta is larger than the delta that follows from this mu:
+by up to 8 % at epsilon 0.1, and by up to 50 % at epsilon 0.2. This difference is far smaller than
+the effect of fixed batches, and the audits cannot detect it."""
 
 _BATCH_RECORDS: Final = 32
 """Number of records in the audits "one step" and "many runs". The audit "one run" uses more
@@ -241,8 +241,8 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
 def make_opposing_record(records: Any) -> Floats:
     """Return a new record whose gradient is opposed to the sum of the gradients of given records.
 
-    All gradients are at weights 0, for logistic regression. The gradient of the new record is
-    longer than the sum of the other gradients.
+    All gradients are at weights 0, for logistic regression. For the weights of the features, the
+    gradient of the new record is -2 times the sum of the gradients of the given records.
 
     Args:
         records: given records, one per row, shape `(n, features + 1)`. The last column is the label

@@ -1,10 +1,10 @@
 """Leakage of one training text by a next-word model, after DP-SGD and after redaction.
 
 Figure 6 of Gusain and Leith shows DP-SGD and redaction on the same epsilon axis, although the two
-values have different meanings. The epsilon of DP-SGD is an upper bound for one text, computed by an
-accountant. The epsilon of redaction is an estimate for two corpora. In this experiment, each of the
-two epsilons has its own panel. A third epsilon compares all ways of training: the lower bound for
-one text that an audit of one training certifies.
+epsilons have different meanings. The epsilon of DP-SGD is an upper bound for one text, computed by
+an accountant. The epsilon of redaction is an estimate for two corpora. In this experiment, each of
+the two epsilons has its own panel. A third epsilon compares all ways of training: the lower bound
+for one text that an audit of one training certifies.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ POLICIES: Final[tuple[Kind, ...]] = ("random", "ranked")
 
 CANARY_WORDS: Final = 10
 CORPORA_DELTA: Final = 0.05
-"""Delta at which the epsilon between the two corpora is computed."""
+"""Delta at which the epsilon between two corpora (texts with one label, and other texts) is
+computed."""
 
 _MAX_TRAINING_DELTA: Final = 8e-5
 """Delta in the paper of Gusain and Leith. A large corpus requires a smaller delta."""
@@ -88,7 +89,8 @@ class Material(NamedTuple):
         ranked: redaction policy that removes words in the order of a ranking. The ranking is fitted
             on validation texts that do not occur in `train`.
         delta: delta for the accountant and the audits.
-        public: texts of another corpus, for the search of learning rates and clip norms.
+        public: texts of a corpus other than the private one, for the search of learning rates and
+            clip norms.
         vectors: word vectors for rewriting with SanText, or None if texts are not rewritten.
         start: folder of a saved model that was trained on public texts, or None.
     """
@@ -116,7 +118,7 @@ class Material(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """One way to train a next-word model: with DP-SGD, with redacted or rewritten texts, or plain.
+    """One way to train a next-word model: plain, by DP-SGD, or on redacted or rewritten texts.
 
     Attributes:
         kind: type of training, redaction or rewriting. "no noise" is DP-SGD without noise. "DP-SGD,
@@ -164,8 +166,8 @@ class Cell(Shown):
             label, and other texts) after redaction. The three `corpora` fields are None unless the
             kind of `recipe` is "plain", "random" or "ranked".
         corpora_hat: point estimate of the epsilon between the two corpora.
-        corpora_rdp: estimate of the same epsilon, converted from Renyi divergences. It is also None
-            if no divergence can be estimated reliably.
+        corpora_rdp: estimate of the same epsilon, converted from Renyi divergences. The value is
+            also None if no divergence can be estimated reliably.
         lr: learning rate of a training by DP-SGD with noise, or None.
         clip: clip norm of a training by DP-SGD with noise, or None.
         settings_tried: number of pairs (learning rate, clip norm) tried in the search. 0 if there
@@ -500,20 +502,21 @@ class Result(Tabled[Config]):
         return tuple(recipe for recipe in self.config.recipes if recipe.label in trained)
 
     def of(self, label: str) -> tuple[Cell, ...]:
-        """Return the results of all trainings with the label `label`, such as "DP-SGD 8"."""
+        """Return the results of one way of training, named `label`, such as "DP-SGD 8"."""
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of one result over all trainings with the label `label`.
+        """Return the mean of one result over all trainings in one way, such as DP-SGD.
 
-        `name` is the name of the result, a field of `Cell` such as "perplexity". The mean is NaN if
-        the label has no trainings.
+        `label` is the name of the way of training, such as "DP-SGD 8". `name` is the name of the
+        result, a field of `Cell` such as "perplexity". The mean is NaN if the experiment completed
+        no training in this way.
         """
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
 
     def log_perplexity(self, label: str) -> float:
-        """Return the logarithm of the mean perplexity of all trainings with the label `label`."""
+        """Return the log of the mean perplexity of the trainings in one way, such as "DP-SGD 8"."""
         return math.log(self.mean(label, "perplexity"))
 
     @property
@@ -525,7 +528,10 @@ class Result(Tabled[Config]):
 
     @property
     def auc_gap_error(self) -> float:
-        """Standard error of the difference between two mean AUCs, if no training leaks."""
+        """Standard error of the difference between the mean AUCs of two ways of training.
+
+        The formula assumes the same score distribution for included and left-out canaries.
+        """
         many, seeds = (
             self.config.canaries,
             min(len(self.of(recipe.label)) for recipe in self.recipes),

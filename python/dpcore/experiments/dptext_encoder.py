@@ -194,7 +194,7 @@ def measure_trained_system(
 
 
 def list_non_neural_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
-    """Return the usual attackers, without neural networks.
+    """Return the attackers that dpcore usually tries, except for neural networks.
 
     If `quick` is True, return only the first and the last of these attackers.
     """
@@ -209,7 +209,8 @@ def list_non_neural_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 def choose_unseen_texts_of_two_labels(corpus: Corpus) -> tuple[str, str]:
     """Return two test texts that are not training texts, and that have different labels.
 
-    If the corpus lacks such texts, the function returns other test texts.
+    If the corpus lacks such a pair, the function returns two test texts for which at least one of
+    these conditions is false.
     """
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
@@ -227,7 +228,7 @@ class Config(TextOptions):
     """Options of an experiment that trains, audits and attacks DPText systems.
 
     Args:
-        trials: number of outputs that an audit draws for each of its two texts.
+        trials: number of outputs that an audit draws for each of the two audited texts.
         seed: int in [0, 2**63). The experiment derives a separate seed for every training and every
             audit from this seed.
         seeds: number of trainings of each system. The table shows the mean and the standard

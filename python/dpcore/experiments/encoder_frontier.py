@@ -95,8 +95,8 @@ class Config(TextOptions):
     def release_names(self) -> tuple[str, ...]:
         """Names of the ways in which this experiment releases text vectors.
 
-        The way that projects the vectors onto directions fitted on WikiText-2 is in the list only
-        if the option `data` names a folder.
+        One way projects the vectors onto directions that are fitted on WikiText-2. This way is in
+        the list only if the option `data` names a folder.
         """
         return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
 
@@ -127,8 +127,8 @@ class Cell(Record):
 
         - "utility": accuracy of a classifier that predicts the main label from the vectors,
         - "worst_loss": exact privacy loss between the two texts whose vectors are farthest apart,
-        - "signal": sum of squares of the vectors without noise, divided by the sum for noisy
-          vectors,
+        - "signal": sum of the squared entries of the vectors without noise, divided by the expected
+          sum of the squared entries of the noisy vectors,
         - "rare": AUC of the attack that infers the attribute in 5 % of the texts,
         - "common": AUC of the attack that infers the attribute in 50 % of the texts.
         """

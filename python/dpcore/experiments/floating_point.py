@@ -4,8 +4,8 @@ A system is a library function that adds noise to a number and claims a small ep
 the number is 0 or 1. The claim is true in exact arithmetic. With floating-point numbers, some
 outputs can occur for only one of the two inputs. The audit searches the outputs of the code for
 such values. A refuted claim therefore shows a fault of the floating-point implementation, not of
-the distribution of the noise. Three kinds of noise are not refuted: noise that is rounded to a
-coarse grid, noise from a discrete law, and noise that is computed with exact rounding.
+the distribution of the noise. The claims of three kinds of noise are not refuted: noise that is
+rounded to a coarse grid, noise from a discrete law, and noise that is computed with exact rounding.
 
 A library is imported only when it is audited. If the import fails, the table states this.
 """
@@ -42,7 +42,7 @@ from .running import Tabled, audit_cell, run_jobs, time_run
 NAME = "floating-point"
 
 SCALE: Final = 10.0
-"""Scale b of the Laplace noise. It is also the standard deviation of the Gaussian noise. The
+"""Scale b of the Laplace noise, and also the standard deviation of the Gaussian noise. The
 sensitivity is 1.
 """
 
@@ -70,8 +70,8 @@ class System(Shown):
         build: function without arguments that returns the mechanism `(x, size, rng) -> outputs`.
         claim: epsilon that the function claims for two inputs at distance 1.
         delta: delta that belongs to the claimed epsilon.
-        share: number by which the usual number of draws is divided in the audit of this function.
-            The number is above 1 for slow libraries.
+        share: divisor of the number of outputs that the audit of this function draws. The divisor
+            is above 1 for slow libraries.
         lattice: True if the function adds floating-point noise without a protection such as
             rounding.
         seeded: False if the function takes random numbers from the operating system. A seed then
@@ -327,7 +327,7 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results of all audits as plain text, and describe the outputs they counted."""
+        """Return the results of all audits as plain text, and describe the counted outputs."""
         config = self.config
         own = any(not row.system.seeded and row.audit is not None for row in self.rows)
         events = [(row.system.name, _describe_event(row)) for row in self.rows]

@@ -3,8 +3,8 @@
 ADePT clips the vector of an encoder, which has n entries, to the L2 norm C. ADePT then adds Laplace
 noise of scale 2C / epsilon, because two clipped vectors have an L2 distance of at most 2C.
 Epsilon-DP requires the largest L1 distance instead, which is 2C sqrt(n). The experiment draws pairs
-of random vectors and clips them. It counts the pairs with an L1 distance above 2C, which the noise
-does not protect.
+of random vectors and clips them. It counts the pairs with an L1 distance above 2C. The noise does
+not protect these pairs.
 
 There are two remedies: clipping to the L1 norm C, or noise of scale 2C sqrt(n) / epsilon. The
 experiment repeats the count after the first remedy. The lower half of the picture shows the
@@ -281,8 +281,9 @@ class Cell(Shown):
         dim: number n of entries of each vector.
         law: name of the distribution of the vectors, a key of `LAWS` such as "uniform".
         norm: norm in which the vectors were clipped, "l2" or "l1".
-        beyond: number of pairs whose L1 distance is above 2C (1 + 1e-12). The noise does not
-            protect these pairs. C is the radius of the clip.
+        beyond: number of pairs whose L1 distance is above 2C (1 + 1e-12). C is the radius of the
+            clip, and the factor 1 + 1e-12 allows for rounding errors. The noise does not protect
+            these pairs.
         pairs: number of drawn pairs.
         seed: seed that reproduces the pairs. The counts for both norms use the same pairs.
     """
@@ -417,7 +418,10 @@ class Result(Tabled[Config]):
 
     @cached_property
     def correction_costs(self) -> tuple[NoiseRatio, ...]:
-        """Noise-to-signal ratios of two corrected versions of ADePT. The first use takes longer."""
+        """Noise-to-signal ratios of two corrected versions of ADePT.
+
+        The first access computes the ratios, and therefore takes longer than later accesses.
+        """
         return noise_over_signal(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property

@@ -9,9 +9,9 @@ noise is too small by a factor of 2. The paper has a control with the name "wron
 this control only halves the noisy *output*. Halving an output is post-processing and cannot
 increase the loss.
 
-The panel "ADePT" shows the simplified system of the paper's code. Its noise fits inputs that differ
-in a single entry, so its loss on the two vectors is n epsilon. The published ADePT system has a
-loss of at most sqrt(n) epsilon.
+The panel "ADePT" shows the simplified system of the paper's code. The noise of this system is
+scaled for inputs that differ in a single entry. Therefore, the loss of this system on the two
+vectors is n epsilon. The published ADePT system has a loss of at most sqrt(n) epsilon.
 
 The empirical loss of a mechanism is computed from four counts: votes for 0 and for 1, on each of
 the two inputs. If one of these counts is 0, the empirical loss is infinite. The true loss of ADePT
@@ -196,7 +196,7 @@ class Result(Tabled[Config]):
 
     @property
     def smallest_p_value(self) -> float:
-        """Smallest p-value that compares a count of an audit with its exact probability.
+        """Smallest p-value of all tests that compare a count with its exact distribution.
 
         Each audit has two counts of majority votes. Therefore there are 2 len(cells) two-sided
         binomial p-values. If the code is correct, the smallest p-value is about 1 / (2 len(cells)).

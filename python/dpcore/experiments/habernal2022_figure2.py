@@ -78,7 +78,8 @@ LAWS: dict[str, Law] = {
         DPTextNoise(1.0, "resample"), "DPText, NaN drawn again", 1.0, 2.0, 24.0, (1.0, 0.0)
     ),
 }
-"""The five noises by name. The exact moments follow from E[Exp(1)^k] = k! and from the weights."""
+"""The five noises by name. The exact moments follow from E[Exp(1)^k] = k! and from the field
+`weights` of `Law`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

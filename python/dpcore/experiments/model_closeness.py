@@ -1,4 +1,4 @@
-"""Does redaction make the models of sensitive and safe texts more similar than chance does?
+"""Test whether models of sensitive and of safe texts differ more than two models of safe texts.
 
 Figure 5 of Gusain and Leith compares two next-word models: one is trained on sensitive texts, the
 other on safe texts. The figure shows three distances between the decoder layers of the two models.
@@ -142,7 +142,8 @@ class Cell(Record):
             models, in the order of `COMPARISONS`. Each column is for one measure of distance, in
             the order of `MEASURES`.
         perplexity: perplexity on held-out texts without masks. The value is the mean over the three
-            models with equal initial weights.
+            models with equal initial weights: one model of sensitive texts, and two models of safe
+            texts.
         unigram: perplexity of the same held-out texts if each word is predicted with its frequency
             in the training texts of a model. The value is the mean over the same three models.
         p_values: one p-value for each measure of distance, or None if no test was run. The

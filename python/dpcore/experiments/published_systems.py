@@ -51,8 +51,8 @@ class Config(SeededSettings):
             two other attacks draw a tenth of this number.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         epsilon: epsilon that every system claims.
-        dims: numbers of entries that the inputs can have, each at least 2. With one entry, the
-            claim of ADePT is true.
+        dims: numbers of entries that the inputs can have, each at least 2. The number 1 is not
+            allowed, because the claim of ADePT is true for inputs with one entry.
         confidence: probability with which each certified bound holds. The probability that all
             bounds are true at once may be lower.
 

@@ -56,7 +56,7 @@ _VECTOR_DIM: Final = 100
 """Largest dimension of the TF-IDF/SVD vector of a text."""
 
 Interval = tuple[float, float, float]
-"""A value, and the two ends of its interval."""
+"""A value, and the two ends of the confidence interval of this value."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,10 +128,9 @@ class Masking(Shown):
         policy: rule by which words are masked, one of `POLICIES`, such as "first names".
         words: share of the words that are masked.
         texts: share of the texts that contain at least one mask.
-        named: one share for each person. The share refers to the texts that name the person before
-            masking. It is the share of these texts in which the name still occurs after masking.
-            The search for the name ignores upper and lower case. The search also finds the name
-            inside a longer word.
+        named: one share for each person: among the texts that name the person before masking, the
+            share in which the name still occurs after masking. The search for the name ignores
+            upper and lower case. The search also finds the name inside a longer word.
     """
 
     policy: str
@@ -411,7 +410,8 @@ KINDS: Final = (
     (POLICIES[2], "masks", "masks of both alone", RED, "v"),
     (POLICIES[0], "masks", "number of words alone", GREY, "x"),
 )
-"""Combinations of policy and input that are shown, with label, colour and marker."""
+"""Combinations of masking policy and attacker's input that the picture shows, with label, colour
+and marker."""
 
 LISTED: Final = 0.5
 """A name counts as masked if, after masking, it occurs in less than this share of the texts about
@@ -462,7 +462,8 @@ def describe_inferences(result: Result) -> list[str]:
 def list_masked(result: Result, masking: Masking) -> list[str]:
     """Return the names of the people whom a masking rule hides.
 
-    A name counts as hidden if few texts about this person contain the name after masking.
+    The rule hides a name if, after masking, the name occurs in less than half of the texts about
+    this person.
     """
     pairs = zip(result.people, masking.named, strict=True)
     return [name for name, share in pairs if share < LISTED]

@@ -1,4 +1,4 @@
-"""Effect of masking words on attacks that infer the set, the original, or the words of a text.
+"""Effect of masking words on attacks that identify sensitive texts, or link texts to originals.
 
 There are two sets of texts: sensitive texts and other texts. A share of the words of each text is
 masked. Figures 1 and 2 of Gusain and Leith show two results against this share: the divergence
@@ -42,8 +42,8 @@ class Config(TextOptions):
     Args:
         trials: largest number of texts in the set of sensitive texts, at least 100. The set of
             other texts has the same size.
-        seed: int in [0, 2**63). The draw of the other texts and the splits of all texts get
-            separate seeds derived from this seed.
+        seed: int in [0, 2**63). The random choice of the texts in the other set, and the splits of
+            all texts, get separate seeds derived from this seed.
         seeds: number of random splits of the texts. The default is 5. If `full` is True, the
             default is 20. If `quick` is True, the default is 1.
         data: folder with the texts. The folder must contain the file medical/abstracts.csv. By

@@ -36,8 +36,9 @@ NAME = "renyi-of-mechanisms"
 Curve = Callable[[Floats], Floats]
 
 MOST_DELTA: Final = 0.3
-"""Largest allowed delta. With one-sided noise, some outputs are possible on one input only. If
-delta is larger than the probability of these outputs, epsilon may be finite."""
+"""Largest allowed delta. With one-sided noise, some outputs are possible on one input only. Their
+probability is above 0.3, so epsilon is infinite for every allowed delta. For a delta above this
+probability, epsilon may be finite."""
 
 _ONE_SIDED_DISTANCE: Final = 0.5
 """Distance of the two inputs of the mechanisms with one-sided noise."""

@@ -1,12 +1,12 @@
-"""Renyi divergence of two sets of texts against its order, by three methods.
+"""Renyi divergence of two sets of texts at several orders, estimated by three methods.
 
 Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical texts against its
 order alpha. The authors draw a straight line above this curve and compute an epsilon from the line.
 This experiment estimates the curve by three methods:
 
-- their formula as printed ("paper-literal");
-- their formula with its misprints corrected ("paper");
-- a classifier's score, fitted by cross-fitting, with a certified lower bound ("score").
+- the formula of Gusain and Leith as printed ("paper-literal");
+- the same formula with corrected misprints ("paper");
+- an estimate from the score of a cross-fitted classifier, with a certified lower bound ("score").
 
 The experiment also applies all three methods to permuted labels, so that each text belongs to a
 random set. The true divergence is then 0 at every order.
@@ -98,7 +98,7 @@ class Cell(Shown):
         number: index of the draw of other texts, from 0.
         value: estimated divergences, shape `(2, orders)`.
         belief: text on the reliability of each estimate, shape `(2, orders)`. "estimate only" means
-            that the estimate is reliable.
+            that no test contradicts the estimate.
         ceiling: largest divergence that the method can return for these numbers of texts, shape
             `(2, orders)`. None if the method has no such limit.
         certified: lower bounds on the divergences, shape `(2, orders)`, each row with 95 %
@@ -237,15 +237,15 @@ class Result(Tabled[Config]):
     def of(self, method: str) -> tuple[Cell, ...]:
         """Return the divergences that one method estimated, one result (`Cell`) for each draw.
 
-        A draw is one random choice of the set of other texts. The tuple is empty if the user
-        pressed Ctrl-C before this method was used.
+        A draw is one random choice of the second set, whose texts are not sensitive. The tuple is
+        empty if the user pressed Ctrl-C before this method was used.
         """
         return tuple(cell for cell in self.cells if cell.method == method)
 
     def mean(self, method: str, name: str = "value") -> Floats:
         """Return the divergences by one method, averaged over the draws, shape `(2, orders)`.
 
-        A draw is one random choice of the set of other texts.
+        A draw is one random choice of the second set, whose texts are not sensitive.
 
         Args:
             method: name of the method of estimation, a key of `METHODS` such as "score".
@@ -259,8 +259,9 @@ class Result(Tabled[Config]):
     def sd(self, method: str) -> Floats | None:
         """Return the standard deviation of the divergences over the draws.
 
-        A draw is one random choice of the set of other texts. The array has shape `(2, orders)`.
-        The result is None if there is only one draw. `method` is the method of estimation.
+        A draw is one random choice of the second set, whose texts are not sensitive. The array has
+        shape `(2, orders)`. The result is None if there is only one draw. `method` is the method of
+        estimation.
         """
         curves = np.array([cell.value for cell in self.of(method)])
         return curves.std(axis=0, ddof=1) if len(curves) > 1 else None

@@ -53,8 +53,8 @@ def is_incomplete(result: Any) -> bool:
 
 FORMAT = "dpcore.experiment/1"
 VERDICT_WORDS: Final = {True: "refuted", False: "not refuted", None: "undecided"}
-"""Words in tables for the values of `Audit.refuted`. If the audit has a claim, None means that the
-audit did not refute the claim."""
+"""Words in tables for the values of `Audit.refuted`. None means that the audit has no verdict, for
+example because the claim was not tested."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -412,7 +412,7 @@ _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", defaul
 
 @contextmanager
 def set_audit_executor(executor: Any, folder: Path | None) -> Iterator[None]:
-    """Return a context manager that sets where the audits of an experiment run and are saved.
+    """Return a context manager that sets where an experiment runs and saves its audits.
 
     The audits are those that `audit_cell` runs. `executor` is the executor of `dpcore.audit` that
     draws the outputs. If `folder` is not None, each audit saves its progress in a separate file of

@@ -41,7 +41,8 @@ class Config(SeededSettings):
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         confidence: probability with which each certified bound holds. The probability that all
             bounds are true at once may be smaller than `confidence`.
-        bound: name of the method that computes the certified bound, as in `dpcore.audit`.
+        bound: name of the method that computes the certified bound from the counted outputs, as in
+            `dpcore.audit`.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -72,7 +73,8 @@ class Row(Shown):
 
     Args:
         name: name of the mechanism.
-        usual: audit on the best of the input pairs that other audit tools use.
+        usual: audit on one of the input pairs that other audit tools use. The audit chose the pair
+            with the largest expected bound.
         searched: audit on the input pair that a search of dpcore found.
     """
 

@@ -37,7 +37,8 @@ NAME = "sensitivity-table"
 
 RADIUS: Final = 10.0
 LOW, HIGH = -1.0, 1.0
-"""Bounds a and b of the box. `RADIUS` is the radius C of the balls."""
+"""Smallest and largest entry (a and b) of a vector in a box. `RADIUS` is the radius C of the
+balls."""
 
 _SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
 """All search methods except for the method that uses the domain's closed-form pair."""

@@ -99,8 +99,8 @@ class Config(TextOptions):
             deviation over the splits. The default is 3. If `quick` is True, the default is 1.
         data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
             default, dpcore generates texts.
-        full: True to add fourteen classifiers to the attack. They take 15 to 25 seconds
-            for each split.
+        full: True to add fourteen classifiers to the attack. These classifiers take 15 to 25
+            seconds for each split.
         quick: True for a short run with one split and four combinations of mechanism and epsilon.
 
     Raises:
@@ -591,8 +591,8 @@ def _format_table_notes(result: Result) -> str:
 def attack_verdicts(result: Result) -> list[str]:
     """Return sentences on whether the attacks are accurate at a low epsilon.
 
-    Gusain and Leith state that the attacks are accurate. The first sentence states the criterion.
-    Each further sentence is about one mechanism.
+    Gusain and Leith state that the attacks are accurate. The first returned sentence states when an
+    attack counts as accurate. Each further sentence is about one mechanism.
     """
     sentences = [
         "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "

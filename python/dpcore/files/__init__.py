@@ -1,1 +1,1 @@
-"""Readers of files with outputs, which determine the types of the columns."""
+"""Functions that read outputs from files, and determine the types of the columns."""

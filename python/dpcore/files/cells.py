@@ -64,7 +64,7 @@ UNREAD: Final = "unread"
 VALUES: Final = "values of JSON"
 """Name of the type of JSON columns that contain lists, objects or booleans."""
 KINDS: Final = ("number", "digits", "whole", "decimal", "text", JSON, UNREAD)
-"""Types of columns. A type can represent all cells of the types before it."""
+"""Types of columns. Each type can represent all cells of the types before it in this list."""
 
 _REASONS: Final = {
     "number": "numbers",
@@ -101,12 +101,11 @@ class Kind(NamedTuple):
     table: str = ""
 
     def digits_base_if_unlike(self, other: Kind) -> Kind:
-        """Return a type for this column that can also be the type of another column.
+        """Return this type; if it is "digits" and unlike the type `other`, return its base instead.
 
-        The type "digits" is for whole numbers that may be codes, such as postal codes. If this type
-        is not "digits", the function returns this type. The function also returns this type if both
-        types are "digits" with the same number of digits. Otherwise it returns the type that this
-        column has if its numbers are not codes.
+        The type "digits" is for whole numbers that may be codes, such as postal codes. The base is
+        the type that the column has if its numbers are not codes. `other` is the type of another
+        column. Two types "digits" are alike if their cells have the same number of digits.
         """
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
@@ -300,7 +299,7 @@ def join_numbers(
         kind: type of the column.
         title: name of the column in messages.
         is_asked: True if the user chose a type of numbers for this column. Texts such as '007' are
-            then converted to numbers, even if they lose digits.
+            then converted to numbers, even if digits are lost.
     """
     rows = sum(size for size, _ in pieces)
     numbers, codes = np.empty(rows), np.empty(rows, np.uint8)
@@ -582,11 +581,11 @@ def plan_reread(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> lis
 
     One table contains outputs on the input x, and the other table contains outputs on x'.
     Corresponding columns of the two tables must have the same type. The result contains one dict
-    for each table. The dict maps the number of a column to the new type of this column.
+    for each table. The dict maps the index of a column to the new type of this column.
 
     Args:
         tables: the two tables, or only one table.
-        places: for each table, the numbers of its columns of outputs. Columns at the same position
+        places: for each table, the indices of its columns of outputs. Columns at the same position
             of the two lists correspond to each other.
 
     Raises:

@@ -139,7 +139,7 @@ def describe_reading(
 
     Args:
         table: the table.
-        places: numbers of the columns that were read.
+        places: indices of the columns that were read.
         width: number of columns of the file.
         by_position: True if the columns of two tables were matched by their positions and not by
             their names.
@@ -170,7 +170,7 @@ def select_columns(
             ("3-50"), or a list of these. "*" means all columns in `default`. None also means all
             columns in `default`, but is allowed only if the table has a single column, or if its
             columns have no names.
-        default: numbers of the columns that "*" chooses. None means all columns.
+        default: indices of the columns that "*" chooses. None means all columns.
 
     Returns:
         A pair: the outputs and a tuple. The outputs have shape `(size,)` for one column, and
@@ -190,7 +190,7 @@ def array_and_names(table: Table, places: Sequence[int]) -> tuple[Array, tuple[s
 
     Args:
         table: the table.
-        places: numbers of the columns.
+        places: indices of the columns.
 
     Returns:
         A pair: an array and a tuple. The shape of the array is `(size,)` for one column, and
@@ -223,12 +223,12 @@ def array_and_names(table: Table, places: Sequence[int]) -> tuple[Array, tuple[s
 def choose_output_columns(
     table: Table, request: Request, default: Sequence[int] | None = None, is_final: bool = False
 ) -> list[int]:
-    """Return the numbers of the columns of a table that a user chose as columns of outputs.
+    """Return the indices of the columns of a table that a user chose as columns of outputs.
 
     Args:
         table: the table.
         request: the choice of the user.
-        default: numbers of the columns that "*" and patterns of names may choose. If the user chose
+        default: indices of the columns that "*" and patterns of names may choose. If the user chose
             no columns, all columns in `default` are taken. None means all columns of the table.
         is_final: True to raise an error if the user did not choose columns although the table has
             several columns with names.
@@ -236,8 +236,8 @@ def choose_output_columns(
     Raises:
         TypeError: if a choice has the wrong type.
         ValueError: if the table lacks a chosen column, or if the choice excludes all columns. If
-            `is_final` is True, the function also raises ValueError if no column is left, or if the
-            user must choose columns but did not.
+            `is_final` is True, there are two further cases: the table has only columns of labels or
+            groups, or the user must choose columns but did not.
     """
     request = numbers_to_names(request, table)
     column, names = request.column, table.names or ()
@@ -270,7 +270,7 @@ def choose_output_columns(
 
 
 def numbers_to_names(request: Request, table: Table) -> Request:
-    """Replace the column numbers in a request for the second of two tables by column names.
+    """Replace column numbers by column names, in a request for the second of two tables.
 
     Column numbers in the request refer to the first table. The names are taken from the first
     table, so that the request finds the same columns in the second table.
@@ -369,7 +369,7 @@ def selects_all_columns(column: Any) -> bool:
 
 
 def needed_column_numbers(table: Table, request: Request) -> list[int]:
-    """Return the numbers of the columns of a table that must be read for a request.
+    """Return the indices of the columns of a table that must be read for a request.
 
     These columns contain the outputs, the labels (x or x') and the groups of rows. If the user must
     choose columns of outputs but did not, the columns of outputs are left out.
@@ -403,9 +403,9 @@ def label_and_group_roles(table: Table, request: Request) -> dict[int, str]:
 def columns_with_placeholders(
     columns_read: Mapping[Any, Array], keys: Iterable[Any], size: int
 ) -> tuple[Array, ...]:
-    """Return one array of length `size` for each key: the column with this key, if it was read.
+    """Return one array of length `size` for each key in `keys`: the column with this key.
 
-    For a column that was not read, the array has the same length but does not contain the values.
+    If this column was not read, the array has the same length but does not contain the values.
     """
     nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
     return tuple(columns_read.get(key, nothing) for key in keys)

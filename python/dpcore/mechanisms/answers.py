@@ -4,8 +4,8 @@ numpy may change values: it converts numbers to strings if an answer also holds 
 large integers to floats, and removes NULs from the ends of strings. It refuses rows of different
 lengths. If numpy would change or refuse an answer, every output is stored as a Python object.
 
-All rows of one call share the names of columns and fields, the categories, the start of the index,
-and the shape of a row. Therefore an audit must not count these facts once per row.
+All rows of one call have the same shape. If the answer is a table, its column names, its categories
+and the start of its index belong to all rows. An audit must not count these facts once per row.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     Returns:
         An array of shape `(size, columns)` if all columns contain numbers of one kind and the index
         contains only row numbers. Otherwise, the result is a structured array with one field per
-        column. Any other index is the last field, called ``index.name`` or "index".
+        column. An index of another kind becomes the last field, ``index.name`` or "index".
     """
     columns = [_column_to_array(column) for column in _list_series(frame)]
     kinds = {column.dtype.kind for column in columns}
@@ -308,8 +308,8 @@ def answer_rows(
         name: name of the return value in error messages.
         answer: the return value, which is an array or a sequence of outputs of any type.
         requirement: text for error messages that states what the return value must be.
-        shape: shape of an output in other calls, or None if it is not known. If the result is an
-            array of objects, its rows get this shape.
+        shape: shape of an output in other calls, or None if it is not known. If possible, rows
+            of another shape become an array of objects with rows of this shape.
         keeps_forms: if True, rows of different types are stored as objects.
 
     Returns:
@@ -403,13 +403,13 @@ def is_immutable(cls: type) -> bool:
 
 @lru_cache(maxsize=256)
 def has_unreadable_contents(cls: Any) -> bool:
-    """Return True for a class whose objects have no readable contents and equal only themselves."""
+    """Return True if objects of a class lack readable contents and each equals only itself."""
     has_parts = has_all(cls, "__len__", "__contains__") or is_dataclass(cls)
     return cls.__eq__ is object.__eq__ and not has_parts and not has_array_method(cls)
 
 
 def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy of a return value, so that later calls of the function cannot change it.
+    """Copy a function's return value, so that later calls of the function cannot change the copy.
 
     Args:
         answer: return value of a function. Objects whose contents Python cannot read (such as
@@ -505,7 +505,7 @@ def refuse_unreadable_row_types(name: str, rows: Sequence[Any]) -> None:
 
     Args:
         name: name of the outputs in error messages.
-        rows: the outputs, or a tuple whose only entry is the return value with all outputs.
+        rows: the outputs, or a tuple whose only entry is an object that contains all outputs.
 
     Raises:
         TypeError: if an output is an iterator, a coroutine, a sparse matrix or a graph.
@@ -614,7 +614,7 @@ def attach_item_types(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[An
 
 
 def noted_row_types(array: npt.NDArray[Any]) -> Any:
-    """Return original types of rows from the dtype of an array, or None if they are unknown."""
+    """Return the original types of rows, which the dtype of an array stores, or None if unknown."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 

@@ -105,12 +105,12 @@ def refuse_wrong_parameter_order(function: Any, name: str) -> None:
     """Raise an error if a function has the parameters (x, size) or (x, rng, size) in this order.
 
     Args:
-        function: function of the user. Other objects raise no error.
+        function: function of the user. An object that is not a function raises no error.
         name: name of the argument in the error message, such as "mechanism".
 
     Raises:
-        TypeError: if the parameters have these names. If `name` is "mechanism", the error is also
-            raised if the second parameter is a setting, such as ``epsilon=1.0``.
+        TypeError: if the parameters have these names in this order. If `name` is "mechanism", also
+            if the second parameter is a setting, such as ``epsilon=1.0``.
     """
     if not inspect.isroutine(function):
         return
@@ -206,8 +206,8 @@ def note_failing_input(
         mechanism: mechanism that is called in the `with` block.
         inputs: the two inputs x and x'.
         size: number of outputs of the call in the `with` block.
-        make_rng: function `(side, number)` that returns a generator for x (side 0) or x' (side 1).
-            For number 0, it returns the generator of the call that failed.
+        make_rng: function `(side, index)` that returns a generator. `side` is 0 for x and 1 for x'.
+            For index 0, the generator is that of the call that failed.
     """
     try:
         yield

@@ -12,7 +12,7 @@ from ..suggestions import explain_argument_errors
 from .native import Cost, Logs, Primitive, Tails, register_law, whole_real_line
 
 LARGEST_SCALE = 1e290
-"""Largest allowed scale. The largest possible noise is 2.87e15 times the scale, and thus finite."""
+"""Largest allowed scale. The largest noise is 2^53 / pi = 2.87e15 times the scale, thus finite."""
 
 
 def _log_tail_and_rest(noise: Cauchy, a: Logs, up: bool) -> Tails:
@@ -64,8 +64,8 @@ class Cauchy(Primitive):
 
     Source:
         Nissim, Raskhodnikova and Smith (2007), noise for smooth sensitivity. With s in units of b,
-        the loss is the logarithm of the largest ratio of 1 + s^2 and 1 + (s + d/b)^2. This ratio is
-        a generalised eigenvalue.
+        the loss is the logarithm of the largest ratio of 1 + s^2 and 1 + (s + d/b)^2. The two sums
+        are quadratic forms in (1, s). Their largest ratio is a generalised eigenvalue.
 
     Example:
         >>> import dpcore

@@ -1,6 +1,6 @@
 """Mechanisms in any programming language: a command that writes one answer per line.
 
-The command runs once for each block, that is, for the answers that an audit needs in one call.
+The command runs once for each block (the answers that an audit needs from one call).
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ class Tool(Shown):
 
     @property
     def reproducible(self) -> bool | None:
-        """True if each output comes from a separate run of the command; otherwise None.
+        """True if each output comes from a separate run of the command, which has its own seed.
 
-        None means that it is not known whether the seed of an audit determines the outputs.
+        Otherwise None: it is not known whether the seed of an audit determines the outputs.
         """
         return True if self.catch else None
 

@@ -2,9 +2,10 @@
 
 - `clean(x)` returns the vector to which the mechanism adds noise, such as the encoding of a text.
   Attacks use this vector if they cannot compute with the input itself.
-- `log_ratio(outputs, pair)` returns the privacy loss of each output. The attack `auto` also tries
-  events that are thresholds on this loss.
-- `log_rows(start, stop)` returns rows of the table of the mechanism's output probabilities.
+- `log_ratio(outputs, pair)` returns the privacy loss of each output. The default attack also tries
+  events of the form "loss above a threshold".
+- `log_rows(start, stop)` returns rows of a table, which contains the log probability of each output
+  for each input. Each row belongs to one input.
 - `loss(pair, delta)` returns the exact privacy loss of two inputs, for the noise that the
   mechanism is meant to have.
 - `notes_on(pair)` returns notes for the reader of a report.
@@ -204,10 +205,9 @@ def convert_pair(mechanism: Any, pair: Pair) -> Pair:
 class StatedLogRatio(Record, word="StatedLogRatio"):
     """Function that returns the log-likelihood ratio of each output, as a mechanism computes it.
 
-    The ratio is ln P(output|x) - ln P(output|x'). An attack uses a threshold. The event of this
-    attack is the set of outputs whose ratio is above the threshold. An audit counts the outputs in
-    this event, on x and on x'. The certified bound depends only on these counts. Therefore the
-    bound holds even if the ratio is wrong.
+    The ratio is ln P(output|x) - ln P(output|x'). An attack chooses a threshold. An audit then
+    counts the outputs on x, and those on x', whose ratio is above the threshold. The certified
+    bound depends only on the two counts. Therefore the bound holds even if the ratio is wrong.
 
     Args:
         mechanism: object with a method `log_ratio(outputs, pair)`.
@@ -217,8 +217,8 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         TypeError: if the mechanism has no method `log_ratio`, or `pair` is not a `Pair`.
 
     Source:
-        Neyman and Pearson (1933): among all events with the same probability on x', an event of
-        this form has the largest probability on x.
+        Neyman and Pearson (1933): among all events with the same probability on x', the event
+        "ratio above a threshold" has the largest probability on x.
 
     Example:
         >>> from dpcore.calibration import L2Laplace

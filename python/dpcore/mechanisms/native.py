@@ -28,7 +28,7 @@ Tails = tuple[Logs, Logs]
 
 LN2 = float(np.log(2.0))
 LARGEST = 1e300
-"""Largest allowed scale or bound of noise. The largest noise, 36.04 times the scale, is finite."""
+"""Largest allowed scale or bound. The largest noise, 52 ln 2 = 36.04 scales, is then finite."""
 
 
 def log_complement(log_p: Any) -> Any:
@@ -115,10 +115,10 @@ def cost_over_scale(distance: float, scale: float, norm: str) -> Cost:
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
-    """Make a function that returns a `Cost` with infinite epsilon and with the reason.
+    """Make a function that returns a `Cost` with infinite epsilon and with the given reason.
 
-    The function is for the field `cost` of a `Law`. `reason` is a text that states why no finite
-    epsilon holds for a noise.
+    The returned function is meant for the field `cost` of a `Law`. The text `reason` states why no
+    finite epsilon holds for a noise.
     """
     return lambda noise, apart, entries: Cost(math.inf, reason)
 

@@ -1,4 +1,4 @@
-"""Values that are read from the lines of a tool, each with the way in which it was written.
+"""Values read from the output lines of a command, each with the way in which it was written.
 
 A reader of the lines can distinguish `1.5` and `1.50`, although these numbers are equal. Therefore
 the way of writing (the spelling) is part of an output. A spelling is usual if Python or JavaScript
@@ -54,7 +54,8 @@ _encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", "
 class Spelled:
     """Value that a program wrote in an unusual way, such as 1.50 for the number 1.5.
 
-    The attribute `form` is a text that describes the way of writing. For 1.50, this text is
+    The attribute `form` is a text that describes the way of writing, but not the value. In the form
+    of a number other than 0, the digits are replaced by 0. For 1.50, the form is
     ``written "0.00"``.
     """
 
@@ -112,10 +113,11 @@ class Lines(list[Any]):
     Attributes:
         has_forms: True if an output, or a value inside an output, was written in an unusual way,
             such as 1.50 for 1.5.
-        pattern: format in which all numbers were written, such as "%.6f". "usual" stands for the
-            format of Python. "whole" stands for the format of Python with 2 in place of 2.0. If
-            each line ends with a carriage return, the format ends with a carriage return, too. None
-            if the numbers were written as Python writes them, or do not all have the same format.
+        pattern: common format of all numbers, such as "%.6f". "whole" stands for the format of
+            Python, but with 2 in place of 2.0. If each line ends with a carriage return, `pattern`
+            ends with a carriage return, too. "usual" before a carriage return stands for the format
+            of Python. None if the numbers have the format of Python without carriage returns, or
+            have different formats.
     """
 
     has_forms = False
@@ -131,9 +133,9 @@ def _add_written_form(value: Any, form: str) -> Any:
 def read_number(text: str) -> Any:
     """Convert a text to a number, and note an unusual way of writing, such as 1.50 for 1.5.
 
-    For an unusual way of writing, such as 1.50 for 1.5, the result has an attribute `form`, a text
-    that describes the way of writing. The result is a Decimal if the number has more digits than
-    float64 can represent.
+    If the way of writing is unusual, the result has an attribute `form`. This text describes the
+    way of writing, with 0 in place of the digits. The result is a Decimal if the number has more
+    digits than float64 can represent.
 
     Example:
         >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form

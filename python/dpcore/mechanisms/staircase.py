@@ -57,7 +57,7 @@ class Staircase(Primitive):
     - ``a b^k`` for ``abs(s)/w`` in [k, k + gamma);
     - ``a b^(k+1)`` for ``abs(s)/w`` in [k + gamma, k + 1).
 
-    To get the epsilon of a claim, set the width to the sensitivity, and the decay to epsilon.
+    For a claim of epsilon, set the width to the sensitivity, and the decay to epsilon.
 
     For one entry and two inputs at distance d, the privacy loss is exactly ``decay ceil(d / w)``.
     Therefore two inputs that are nearly equal also have a loss of at least `decay`. For n entries

@@ -449,7 +449,7 @@ class Rewriter(Shown):
     """Make a mechanism from a function that rewrites texts.
 
     The function takes a list of texts and returns a list of strings, or it takes one text and
-    returns one string. The argument `takes` states which of these two kinds the function has. If
+    returns one string. The argument `takes` states which of these two forms the function has. If
     `takes` is None, dpcore reads the annotation of the first parameter, which may be `str` or a
     list. Without an annotation, dpcore reads the name of the parameter, which may be `text` or
     `texts`. If the parameter has another name, dpcore calls the function on a list and on one text.
@@ -542,8 +542,8 @@ class Rewriter(Shown):
 
         Raises:
             TypeError: if a rewritten text is not a string.
-            ValueError: if the function does not return one rewritten text for each text, or it
-                accepts a list of texts and also one text.
+            ValueError: if the number of rewritten texts differs from the number of texts. Also if
+                `takes` is None, and the function accepts one text as well as a list of texts.
         """
         texts = list(texts)
         if self.takes is None and texts:

@@ -2,10 +2,11 @@
 
 A process that gets SIGKILL cannot end the tools that it started. Therefore dpcore starts a small
 watcher process. The watcher reads the process groups of the running tools from a pipe. When the
-pipe closes, it kills these groups. On Windows, dpcore starts no watcher.
+pipe closes, the watcher kills these groups. On Windows, dpcore starts no watcher.
 
-Linux can also send a signal to a tool when its parent ends. But Linux sends this signal as soon as
-the thread that started the tool ends, and does not send it to processes that the tool started.
+The watcher is necessary although Linux can send a signal to a tool when its parent process ends.
+Linux sends this signal too early, when the thread that started the tool ends. Processes that the
+tool started do not get the signal.
 """
 
 from __future__ import annotations

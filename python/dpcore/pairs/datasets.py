@@ -266,10 +266,10 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         The longer dataset must be equal to the shorter dataset with one record added at any
         position.
 
-        The shorter dataset must belong to `domain`, a set of datasets. The longer dataset must
-        belong to `domain` after its first record is removed. If the first record is the added
-        record, the last record is removed instead. For texts, the records are the words, and both
-        texts must belong to `domain`.
+        All datasets in `domain` have equal lengths. Therefore only the shorter dataset must belong
+        to `domain`. The longer dataset must belong to `domain` after its first record is removed.
+        If the first record is the added record, the last record is removed instead. For texts, the
+        records are the words, and both texts must belong to `domain`.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)

@@ -141,7 +141,7 @@ class Texts(Shown):
         The first text of a pair is drawn from the corpus. In the second text, one word is changed.
         The kinds of changes, such as "number" or "name", take turns.
 
-        The search skips pairs that are not neighbours by its relation.
+        The search skips pairs that are not neighbours by the neighbour relation of the search.
         """
         for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
@@ -155,8 +155,8 @@ class Texts(Shown):
             rng: generator that chooses the text, the word and its replacement.
 
         Returns:
-            A pair: the text and the changed text. If the corpus has no other word of this kind, the
-            two texts are equal.
+            A pair: the text and the changed text. If the corpus has no other word that fits,
+            the two texts are equal.
 
         Raises:
             ValueError: if `kind` has another value, or if this kind of change is not possible in
@@ -230,8 +230,8 @@ class Texts(Shown):
 class AnyTexts(Record, word="AnyTexts"):
     """Neighbour relation: any two different texts are neighbours.
 
-    The function `dpcore.pairs.search` tries only some of these pairs. In these pairs, the two texts
-    differ in one word, or one text has an additional negation.
+    The function `dpcore.pairs.search` does not try all pairs of texts. It tries only pairs in which
+    the two texts differ in one word, or one text has an additional negation.
 
     Example:
         >>> AnyTexts().holds(Pair("no fever", "a fever and a cough"), Texts(["a fever"]))

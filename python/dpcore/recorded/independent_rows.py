@@ -5,27 +5,29 @@ shuffled and divided: an event is chosen on one part and counted on the other pa
 for rows that are not independent. If the rows are independent, all checks together give a false
 alarm with probability below 1e-6. The rows may be in random or in sorted order. The checks are:
 
-- *Evenness.* Among independent draws, each value occurs a random number of times. With probability
-  below 2^-29, at least 30 values all occur an even number of times (or a multiple of 3, and so on).
-  The check also raises a doubt if these numbers vary too little, at a p-value of 1e-9. The check
-  assumes that all values have equal probabilities, because then the numbers vary least.
+- *Evenness.* The check counts how often each value occurs. It raises a doubt if at least 30 values
+  occur and their counts have a common divisor above 1. For independent rows, this has probability
+  below 2^-29. The check also raises a doubt if the counts vary too little (p-value below 1e-9). The
+  p-value assumes that all values have equal probabilities, because the counts then vary least.
 - *Repetition.* The check counts the pairs of equal rows on one side, and the pairs of rows at the
   most frequent small distance. Under a smooth distribution on a grid, the two counts are about
   equal. The check raises a doubt if the first count is more than twice the second, and exceeds it
   by more than seven standard deviations (of Poisson numbers). There are two exceptions. In the
-  first, the values have unequal probabilities and do not form a grid. In the second, the other side
-  has the repeated values more often than it has values close to them. Under a loss of at most
-  epsilon, each value is at least e^-epsilon times as frequent on the other side. Suppose that 60
-  rows with repeated values are expected on the other side at equal frequencies. At epsilon 1, none
-  occurs with probability at most exp(-60/e) = 3e-10. The check cannot distinguish resampled rows
-  from a random generator with few states. No bound holds for such a generator.
+  first, the values have unequal probabilities and do not form a grid. In the second, the repeated
+  values are more frequent on the other side than values close to the repeated values. If the
+  privacy loss is at most epsilon, a value is at least e^-epsilon times as frequent on the other
+  side as on this side. The check is made only if equal frequencies would give at least 60 rows with
+  repeated values on the other side. For epsilon 1, the probability that none of these rows occurs
+  is then at most exp(-60/e) = 3e-10. The check cannot distinguish resampled rows from outputs of a
+  random generator with few states. No bound holds for such a generator.
 - *Neighbours.* The check computes the correlation between the ranks of successive rows. It raises a
-  doubt if the correlation is above seven standard deviations of a random order (probability 3e-12
-  per column). Sorted files are excepted. In a sorted file, the values always rise or always fall
-  from row to row. In a file with dependent rows, about half of the steps are falls.
+  doubt if the correlation is more than seven standard deviations away from 0. For rows in random
+  order, this has probability 3e-12 per column. Sorted files are excepted: most of their steps
+  from row to row are rises, or most are falls. In other files with dependent rows, about half of
+  the steps are falls.
 - *Pairs.* The check computes the correlation between row i on x and row i on x'. It raises a doubt
-  if the correlation is above seven standard deviations of a random permutation. The probability is
-  3e-12 for each of at most 64 columns, and for the event.
+  if the correlation is more than seven standard deviations away from 0. For rows in random order,
+  this has probability 3e-12 for each of at most 64 columns, and also for the event.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Matching of the columns of outputs on x and on x': by name, in one order, times in one unit.
+"""Matching of the outputs on x and the outputs on x': columns, order of fields, units of time.
 
 The outputs on x and on x' are called the two sides. The order of columns, the unit of times and the
-time zone are the same in all rows of one side. If such a property differs between the sides, it is
-only one observation, and the audit cannot use it as evidence. The report then describes the
-difference in a note.
+time zone are the same in all rows of one side. If such a property differs between the sides, the
+difference is only one observation, which is not enough evidence for an audit. The report then
+describes the difference in a note.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def match_time_units(
 def add_number_format_columns(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
-    """Add a column that states how numbers are written, if this may distinguish x from x'.
+    """Add a column that states how numbers are written, if the spelling may distinguish x from x'.
 
     The same number can be written in several ways (spellings), such as 1.5 and 1.50.
 
@@ -194,7 +194,8 @@ def align_fields_and_units(rows: Array, rows_prime: Array) -> tuple[Array, Array
     converted to the finer of the two units.
 
     Returns:
-        The rows on x, the rows on x', and notes for the report on these differences.
+        The rows on x, the rows on x', and notes for the report. A note states that the order of
+        fields or keys, the unit of times or the time zone differs.
 
     Raises:
         TypeError: if two units of time have no common unit.

@@ -308,8 +308,8 @@ def audit_outputs(
         bound: name of the statistical method for the bound. For independent rows, the default is
             "clopper_pearson". "exact" is also possible if the claim is a number. For one run, the
             default is "one_run" if the claim is a number, and "one_run_curve" if the claim is a
-            curve. "one_run_fdp" is possible for a `GDP` curve, and also for a number if the
-            mechanism is the Gaussian mechanism.
+            curve. "one_run_fdp" is possible if the claim is a `GDP` curve. For the Gaussian
+            mechanism, it is also possible if the claim is a number.
         pair: for independent rows, the two inputs (x, x'), if the attack should use these inputs.
         count_share: for independent rows, the fraction of the rows that are counted. The event is
             chosen from the other rows. Defaults to 0.5.
@@ -342,7 +342,7 @@ def audit_outputs(
             Either all rows of a group are used to choose the event, or one random row of the group
             is counted. With `label`, `groups` contains the groups of all rows.
         groups_prime: the group of each row of `outputs_prime`, as a list. None if `groups` is a
-            column. A name in `groups_prime` must not occur in `groups`.
+            column. A group must not occur in both lists, `groups` and `groups_prime`.
         paired: for independent rows, True if row i of `outputs` and row i of `outputs_prime` came
             from the same seed.
         arranged: for independent rows, True if the rows were sorted after all runs, by a property

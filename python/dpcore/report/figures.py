@@ -1,8 +1,8 @@
 """Figures of reports: canvas, style, and saving.
 
-If a user calls `plot()`, the figure is made with pyplot in the current style of matplotlib: its
-size, fonts, background and colour cycle. Pages, experiments and the command line make figures
-without pyplot, in a fixed style of dpcore (`use_own_style`).
+If a user calls `plot()`, the figure is made with pyplot. It has the size, fonts, background and
+colour cycle of the current style of matplotlib. Pages, experiments and the command line make
+figures without pyplot, in a fixed style of dpcore (`use_own_style`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
     the user.
 
     Args:
-        letters: "path" draws the text in SVG files as paths, "none" keeps it as text.
+        letters: "path" draws the text in SVG files as paths, "none" keeps the text as text.
     """
     import matplotlib
     from cycler import cycler
@@ -190,7 +190,7 @@ def restyle_figure(picture: Figure) -> Figure:
     """Replace the colours of dpcore in a picture by the colours of the current matplotlib style.
 
     Pictures with many parts are first drawn in the colours of dpcore. Each colour of dpcore is then
-    replaced by the colour with the same number in the current colour cycle. `INK` becomes the text
+    replaced by the colour at the same position in the current colour cycle. `INK` becomes the text
     colour, and `WHITE` becomes the background colour.
 
     Returns:

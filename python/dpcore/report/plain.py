@@ -58,8 +58,8 @@ class PlainResult(Protocol):
 AnyResult = TypeVar("AnyResult", bound=PlainResult)
 
 Reading = Callable[[str, Any], Any]
-"""Type of a function that gets the name of a field and its value in a file, and returns the value
-of the field."""
+"""Type of a function that takes the name of a field and the JSON data of this field in a file. It
+returns the value of the field."""
 
 _REAL_DTYPE: Final = re.compile("[<>|=][buifU]([0-9]{1,9})")
 _MAX_PADDED_WIDTH: Final = 4096
@@ -73,8 +73,8 @@ _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
 class Form(NamedTuple):
     """Functions that convert objects of one type to JSON data and back.
 
-    JSON files contain such an object as a mapping. One key of this mapping occurs only for this
-    type.
+    A JSON file contains such an object as a mapping. One key of the mapping occurs only in mappings
+    for objects of this type.
 
     Args:
         holds: function `(value)` that returns True if the value is an object of this type.
@@ -215,7 +215,7 @@ def encode_fields(value: Any) -> dict[str, Any]:
 
 
 def encode_input(value: Any) -> Any:
-    """Convert an input of a mechanism to JSON types, so that each item's type can be restored.
+    """Convert an input of a mechanism to JSON types, from which the original types can be restored.
 
     Lists, booleans, integers and finite floats are written as in JSON. Tuples, numpy scalars and
     floats that are not finite become mappings. An object that contains itself is stored only as
@@ -268,7 +268,7 @@ def _find_class(word: Any) -> type:
 def decode_value(value: Any) -> Any:
     """Convert JSON data that `encode_value` returned to the original object.
 
-    If JSON could not represent the original object, the result is its name or text.
+    If JSON cannot represent the original object, the result is the name or the text of the object.
     """
     if isinstance(value, list):
         return [decode_value(item) for item in value]
@@ -362,13 +362,13 @@ def decode_fields(cls: type, value: Mapping[str, Any], kind_key: str) -> dict[st
 
 
 def result_to_dict(result: PlainResult, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a dict of JSON types with the format and the fields of a result.
+    """Return a dict of JSON types: the fields of a result, and a word that identifies its class.
 
     Args:
         result: a dataclass.
         numbers: numbers that are computed from the fields. These numbers are stored under the key
-            "derived" for other programs. When dpcore reads the dict, dpcore checks the fields
-            against the verdict, and ignores all other numbers under this key.
+            "derived" for other programs. When dpcore reads the dict, it checks that the verdict
+            under this key agrees with the fields, and ignores all other entries under this key.
     """
     record = {"format": _serialized_name(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:

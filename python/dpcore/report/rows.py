@@ -56,7 +56,7 @@ def format_rows(name: str, rows: Iterable[Row]) -> str:
 
 
 def format_epsilon(value: float | None) -> str:
-    """Format an epsilon for a report: with four decimals, as "infinite", or as "none" for None."""
+    """Format an epsilon for a report: four decimals, "infinite" for inf, and "none" for None."""
     if value is None:
         return "none"
     return f"{value:.4f}" if math.isfinite(value) else "infinite"

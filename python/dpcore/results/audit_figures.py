@@ -91,7 +91,7 @@ def _draw_loss(axes: Axes, row: float, value: float, right: float, hue: Any, mar
 
 
 def draw_trade_off_upper_band(audit: Audit, ax: Any = None) -> Figure:
-    """Draw the upper confidence band of an audit on the trade-off function.
+    """Draw the upper confidence band that an audit gives for the trade-off function.
 
     The trade-off function gives the least type II error at each type I error. The picture also
     shows the trade-off curve of the claim, if the audit has a claim.

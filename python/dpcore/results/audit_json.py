@@ -1,4 +1,4 @@
-"""Numbers that the JSON of an audit adds to its fields, and Python code that repeats the audit."""
+"""Computed numbers in the JSON of an audit, and Python code that repeats the audit."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
     Args:
         audit: result of the audit.
-        mechanism: code that stands for the mechanism if Python code cannot express it. A lambda is
-            an example.
+        mechanism: code that stands for a mechanism that Python code cannot express, such as a
+            lambda.
         pair: code that stands for the two inputs if they are too long for one line, or are not
             plain data.
 

@@ -1,7 +1,7 @@
-"""Rows (label, text) of the report of an audit, and of an audit of recorded outputs.
+"""Rows (label, text) of the reports on audits: of a mechanism, or of recorded outputs.
 
-The rows include the distances between the two inputs. For a claim that was not refuted, they also
-include steps that may refute it.
+The rows include the distances between the two inputs of the audit. If the claim was not refuted,
+the rows also include steps that may refute the claim.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ ROUNDING = (
     "continuous noise (Mironov 2012): if you release outputs, round them to a coarse grid or "
     "draw discrete noise"
 )
-"""Text on an event about last bits: the cause of the leak, and its remedy."""
+"""Text on an event about the last bits of floats: the cause of the leak, and a remedy."""
 
 _AUC_MEANING: Final = "of included canaries against others (not a bound)"
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
-"""Text of the row `certified` if a check of the rows made the audit invalid."""
+"""Text of the report row `certified` if a check found that outputs are not independent."""
 
 REPEATED = {
     "seed": "",
@@ -92,9 +92,9 @@ def describe_neighbours(audit: Audit) -> str:
 
     Returns:
         Text with the neighbour relation that the audit checked for the two inputs. If the two
-        inputs are equal, the text states this. If no relation was given, the text states that the
-        claim was tested for these two inputs only. If no relation and no claim was given, the text
-        is "".
+        inputs are equal, the text states this instead. If a claim but no relation was given, the
+        text states that the claim was tested for these two inputs only. If neither a claim nor a
+        relation was given, the text is "".
     """
     # JSON keeps only the name of most mechanisms.
     pair = convert_pair(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
@@ -335,8 +335,8 @@ def describe_draws_to_detect_low_noise(audit: Audit | OutputsAudit) -> str:
     """State how many draws an audit needs to detect noise that is 10 % too small.
 
     With such noise, the privacy loss is larger than the claimed epsilon. If delta is 0, the
-    function assumes an event that is as frequent as the counted event. The log probability ratio of
-    the assumed event is equal to this loss. If delta is above 0, the function assumes Gaussian
+    function assumes an event whose log probability ratio is equal to this loss, and which is
+    usually as frequent as the counted event. If delta is above 0, the function assumes Gaussian
     noise and the event that needs the fewest draws.
 
     Args:
@@ -672,7 +672,7 @@ def describe_event(audit: Audit | OutputsAudit) -> str:
     """Return the counted event of an audit as text.
 
     The text also names the input in the numerator of the probability ratio that bounds epsilon. For
-    an audit of one training run with canaries, the text describes the method of guessing.
+    an audit of one training run with canaries, the text describes how canaries are guessed.
     """
     if audit.counts is None:
         return audit.attack
@@ -752,9 +752,9 @@ def _describe_role_of_audit_seed(audit: OutputsAudit) -> str:
 def propose_trace(audit: Audit) -> str:
     """Return a line for the report that proposes `dpcore.trace`, or "".
 
-    `dpcore.trace` computes the privacy loss of each source line. The result is a line if the audit
-    refuted the claim of a user's function. The result is "" if the audit counted running times or
-    last bits of floats, because a trace shows neither times nor last bits.
+    `dpcore.trace` computes the privacy loss of each source line. The result is "" unless the audit
+    refuted a claim about a user's function. It is also "" if the audit counted running times or
+    last bits of floats, because a trace shows neither of them.
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""

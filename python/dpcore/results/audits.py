@@ -53,8 +53,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def epsilon_lower(self) -> float:
         """Lower bound on epsilon that this audit certifies.
 
-        The bound holds with probability `confidence`. It is 0 if `checks` is not empty. If `delta`
-        is 0, the bound on the loss between the two inputs is divided by their distance,
+        The bound holds with probability `confidence`. The bound is 0 if `checks` is not empty. If
+        `delta` is 0, the bound on the loss between the two inputs is divided by their distance,
         `pair.distance`. If `delta` is above 0, the bound is not divided.
         """
         return self.epsilon_lower_at(self.delta)
@@ -64,8 +64,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         The bound is computed from the same counts. With Clopper-Pearson limits, the bounds for all
         values of delta hold jointly. With any other method, the bound holds for each delta
-        separately. If `floats` is True, the result is the larger of the bounds from `event` and
-        `floating_point`.
+        separately. If `floats` is True, there are two events, `event` and `floating_point`, and the
+        result is the larger of their two bounds.
 
         Args:
             delta: delta of (epsilon, delta)-DP, a number in [0, 1).
@@ -214,10 +214,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Certified lower bound on the parameter of the claim: mu of `GDP`, or rho of `ZCDP`.
 
         The bound is the largest parameter that the audit refutes, or at most 0 if it refutes no
-        parameter. The value is None for any other claim. If the audit tests only tangents of the
-        claimed curve, the parameters of a fixed grid are tested in increasing order, until a
-        parameter is not refuted. All tangents have the same slope. The bound exceeds the true
-        parameter only if the first grid point above the true parameter is wrongly refuted.
+        parameter. The value is None for any other claim. Some audits test only a tangent of the
+        claimed curve, not the whole curve. They test the parameters of a fixed grid in increasing
+        order, until a parameter is not refuted. The tangents for all parameters have the same
+        slope. The bound exceeds the true parameter only if the first grid point above the true
+        parameter is wrongly refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -294,13 +295,13 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence that states how large a difference of the inputs this audit would detect.
+        """Sentence that states how large a ratio of two probabilities this audit would detect.
 
-        The sentence is about the probability of the event on one input, divided by its probability
-        on the other input. It states how large this ratio must be, so that an audit of this size
-        refutes the claim with 95 % probability. The sentence is "" if the claim was refuted, not
-        given or not tested. It is also "" for audits that may stop early, or that count the
-        coordinates of an output separately.
+        The ratio is the probability of the event on one input, divided by the probability of the
+        event on the other input. The sentence states how large the ratio must be, so that an audit
+        with this number of trials refutes the claim with 95 % probability. The sentence is "" if
+        the claim was refuted, not given or not tested. It is also "" for audits that may stop
+        early, or that count the coordinates of an output separately.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
             return ""
@@ -372,7 +373,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that an audit with this number of trials can certify.
+        """Largest epsilon that this audit can certify with its number of trials.
 
         The value is reached if the event always happens on one input, and never on the other input.
         If the audit may stop early, the value is for the largest possible number of trials. If
@@ -382,7 +383,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu (`GDP`) or rho (`ZCDP`) that the trials can refute; None for other claims."""
+        """Largest mu (`GDP`) or rho (`ZCDP`) that this audit can refute, or None."""
         return self._with_perfect_event().parameter_lower
 
     @property
@@ -426,8 +427,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         Let p = k/n and p' = k'/n' be the frequencies of the event on x and on x'. The estimate is
         the larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))). It is inf if exactly one of p and p'
         is 0, or exactly one is 1. If the event counts the coordinates of an output separately, the
-        estimate is the absolute value of the sum of all log ratios. If `delta` is 0, the estimate
-        is divided by `pair.distance`.
+        estimate is the absolute value of the sum of the log ratios of all coordinates. If `delta`
+        is 0, the estimate is divided by `pair.distance`.
         """
         if self.pooled:
             groups = zip(self.pooled, self.event.multiplicities, strict=True)
@@ -441,7 +442,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def exact(self) -> float | None:
-        """Exact loss that the attack MajorityVote can show, or None if the loss is not known.
+        """Exact loss that an event of the attack `MajorityVote` shows, or None if it is not known.
 
         The loss is between the two inputs of this audit. The loss is computed for real numbers,
         without rounding of outputs. If `delta` is 0, the loss is divided by the distance
@@ -752,7 +753,7 @@ def error_limits_of(counts: Counts, alpha: float) -> tuple[float, float]:
 
 
 def max_refuted_parameter(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
-    """Return the largest grid value that is refuted together with all smaller grid values.
+    """Return the largest grid value for which this value and all smaller values are refuted.
 
     The grid has values of a parameter: mu of a `GDP` claim, or rho of a `ZCDP` claim. A claim with
     this parameter implies a delta at the given epsilon. The parameter is refuted if (epsilon,
@@ -779,7 +780,7 @@ def max_refuted_parameter(claim: Claim, epsilon: float, refuted: Callable[[float
 def max_refuted_mu_rho(claim: Claim, error_pairs: tuple[tuple[float, float], ...]) -> float:
     """Return the largest mu (for `GDP`) or rho (for `ZCDP`) that at least one point refutes.
 
-    A point is a pair of a type I and a type II error. A point refutes a parameter if the claimed
-    trade-off curve is above the point.
+    A point is a pair of a type I and a type II error. A point refutes a parameter if the trade-off
+    curve of this parameter is above the point.
     """
     return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in error_pairs))

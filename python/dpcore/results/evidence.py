@@ -1,11 +1,11 @@
-"""Fields of an audit. Each field declares how it is read from a file, checked and merged.
+"""Fields of an audit. A field can declare how it is read from a file, checked and merged.
 
 A field without such a declaration is read without a check. Two audits can be merged only if they
 have equal values in such a field.
 
-The provenance states how an audit was made. It is not compared, and no reported number depends on
-it. It does not contain the names of the host, the user or a folder. Only the command line, which
-the user typed, may contain a path.
+The provenance states how an audit was made. A comparison of audits by `==` ignores the provenance,
+and no reported number depends on it. It does not contain the names of the host, the user or a
+folder. Only the command line, which the user typed, may contain a path.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from ..report.plain import Reading, return_unchanged
 
 Randomness = Literal["seed", "rounding", "own", "not known"]
 RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
-"""Possible values of `Audit.randomness`, which state if the seed repeats the outputs."""
+"""Possible values of `Audit.randomness`, which state whether the seed repeats the outputs."""
 
 _RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
 """Values of `Audit.randomness` from worst to best. A merge of two audits takes the worse value."""
 
 Merging = Callable[[Any, Any], Any]
-"""Function that merges the values of the earlier and of the later trials into one value."""
+"""Function that merges the values that a field has in an earlier and in a later audit."""
 
 total: Final[Merging] = operator.add
 larger: Final[Merging] = max
 either: Final[Merging] = operator.or_
 
 LEFT_OUT: Final = "left out (source=False)"
-"""Value of `Provenance.origin` if the user asked for no source text. No hash is stored then."""
+"""Value of `Provenance.origin` if the user asked not to store source code, and thus no hash."""
 
 MOST_DIGESTS: Final = 1024
 """Largest number of digests (hashes) of blocks that an audit stores."""
@@ -72,7 +72,7 @@ def divide_if_delta_0(loss: float, delta: float, distance: float) -> float:
 
 
 def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
-    """Compute ln((k/n) / (k'/n')). The result is 0 if k = k' = 0, infinite if only one is 0."""
+    """Compute ln((k/n) / (k'/n')): 0 if k = k' = 0, and infinite if only one of k and k' is 0."""
     if k == 0 or k_prime == 0:
         return 0.0 if k == k_prime else math.copysign(math.inf, k - 0.5)
     return math.log(k / n) - math.log(k_prime / n_prime)
@@ -216,7 +216,7 @@ class Finding(Record, word="Finding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scored(Record, word="Scored"):
-    """For several thresholds, the numbers of outputs whose score is at or above the threshold.
+    """Numbers of outputs whose score is at or above a threshold, for each of several thresholds.
 
     A score is a function that maps an output to a real number. The thresholds were chosen before
     the counted outputs were drawn.
@@ -269,8 +269,8 @@ class Slice(Record, word="Slice"):
             "x_prime".
         counts: counts of the event in this slice only. The numbers of trials on x and on x' are
             equal.
-        guess: two probabilities of the event that were expected before the slice was drawn. The
-            first is for the input in the numerator, the second for the input in the denominator.
+        guess: two expected probabilities of the event, fixed before the slice was drawn. The first
+            is for the input in the numerator, the second for the input in the denominator.
     """
 
     pair: Pair = field(metadata={"named": True})
@@ -314,7 +314,7 @@ def delta_lower_at_zero(epsilon_lower_at: Callable[[float], float]) -> float:
 
 
 def merge_or_keep_early(early: Finding | None, late: Finding | None) -> Finding | None:
-    """Merge the events on last bits of two audits. If the events differ, return `early`."""
+    """Merge two audits' events on the last bits of floats. If they differ, return `early`."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
@@ -612,7 +612,7 @@ def _shorten_name_list(names: list[str], total_count: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evidence(Result):
-    """A finished audit. All reported numbers are computed from the four integers in `counts`.
+    """A finished audit. All reported numbers are computed from the counts in its fields.
 
     There are three different values of epsilon. `claim` was stated in advance. `epsilon_lower` is a
     lower bound that holds with probability `confidence`. `epsilon_hat` is an estimate, not a bound.
@@ -676,8 +676,8 @@ class Evidence(Result):
         read: number of parts of the outputs (such as entries) that the attack read before it chose
             the event. None if the attack does not state this number. Not compared by ==.
         inside: up to five distinct pilot outputs in the event, as examples. The tuple is empty if
-            the audit had `source=False`, or if the outputs are real numbers that do not repeat. Not
-            compared.
+            the user passed `source=False`, or if the outputs are real numbers that do not repeat.
+            Not compared.
         tangent: epsilon of a tangent to the claimed curve, chosen from the pilot draws. None if the
             claim is not a curve.
         searched: record of the search for x and x', or None if there was no search. Not compared.

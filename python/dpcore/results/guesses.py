@@ -1,4 +1,4 @@
-"""Evidence from recorded outputs: kinds of rows, their bounds, and guesses about canaries."""
+"""Kinds of recorded outputs, their bounds, and guesses about canaries (training examples)."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Guesses(Shown):
     def bound(self, name: str, delta: float, confidence: float) -> float:
         """Compute a certified lower bound on epsilon from these guesses about canaries.
 
-        `name` is the name of a method for one training run, such as "one_run". The bound is for the
-        given delta. It holds with probability `confidence`.
+        `name` is the name of a bound for audits of one training run, such as "one_run". The bound
+        is for the given delta. It holds with probability `confidence`.
         """
         bound = OUTPUTS_BOUNDS["one_run"][choice("name", name, [*OUTPUTS_BOUNDS["one_run"]])]
         return bound(self.guesses, self.correct, self.canaries, delta, confidence)
@@ -136,8 +136,8 @@ def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | 
 
     Args:
         claim: the claimed trade-off curve.
-        canaries: number of canaries in the training run. If more guesses are needed, the function
-            assumes one canary for each guess.
+        canaries: number of canaries in the training run. If more guesses than canaries are needed,
+            the function assumes one canary for each guess.
         confidence: confidence level of the refutation. A true claim is refuted with a probability
             of at most `1 - confidence`.
 

@@ -1,4 +1,4 @@
-"""Number of draws that an audit needs to refute its claim, if its frequencies stay the same."""
+"""Number of draws that an audit needs to refute its claim, if event frequencies stay the same."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def trials_to_refute(audit: Audit) -> int | None:
         audit: result of an audit that has a claim.
 
     Returns:
-        The number of trials, rounded up to two digits, or None if 10**16 trials are not enough.
-        Epsilon is bounded by a ratio of probabilities on the two inputs. If the event happened only
-        on the input of the numerator, the limit is 10**18 trials.
+        The number of trials, rounded up to two digits, or None if 10**16 trials are not enough. An
+        audit bounds epsilon by the ratio of the event's probabilities on the two inputs. If the
+        event happened only on the input in the numerator, the limit is 10**18 trials.
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return draws_needed(audit.bound_counts, claim, audit.delta, confidence_of_each_bound(audit))
@@ -226,7 +226,7 @@ def is_event_unable_to_refute_claim(audit: Audit) -> bool:
 
 
 def can_swapped_direction_refute(audit: Audit) -> bool:
-    """Return True if an audit should exchange the numerator and denominator of its ratio.
+    """Return True if an audit should exchange numerator and denominator of a probability ratio.
 
     An audit bounds epsilon by the ratio of the event's probabilities on the two inputs. The result
     is True if the exchange allows the audit to refute the claim with at most ten times as many
@@ -240,7 +240,8 @@ def can_swapped_direction_refute(audit: Audit) -> bool:
 def is_declared_noise_enough(audit: Audit) -> bool:
     """Return True if the noise that the mechanism declares satisfies the claim of an audit.
 
-    Only the two inputs of the audit are considered. The result is False if the loss is not known.
+    Only the two inputs of the audit are considered. The result is False if the privacy loss with
+    this noise is not known.
     """
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole

@@ -83,8 +83,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             scores of canaries from one training run).
         evidence: counts of an event (`Counts`) for independent rows, or numbers of right and wrong
             guesses about canaries (`Guesses`) for one run.
-        attack: name of the attack that chose the event. For one run, the method that made the
-            guesses.
+        attack: name of the attack that chose the event. For one run, name of the method that made
+            the guesses.
         claim: the tested epsilon or trade-off curve (see `dpcore.claims`), or None if no claim was
             given.
         delta: delta of the claim. If the claim is a curve, delta of the tangent that was tested.
@@ -102,18 +102,18 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             counted.
         doubts: facts that show that the data are not what `rows` states. If the tuple is not empty,
             no bound holds, and the verdict is "invalid: ...".
-        paired: True if row i of `outputs` and row i of `outputs_prime` came from one seed.
+        paired: True if row i on x and row i on x' were drawn with the same seed.
         arranged: True if the user stated that the rows were reordered after the runs.
         groups: number of groups of rows on x, and number of groups of rows on x'. None if there are
-            no groups. One row of each counted group is counted.
+            no groups. Some groups are used to choose the event. One row of each other group is
+            counted.
         remarks: notes on the choice of the event that do not make the audit invalid.
         read: number of parts of the outputs (such as entries) that the attack read before it chose
             the event. None if the attack does not state this number. Not compared by ==.
         inside: up to five distinct outputs in the event, as examples. The tuple is empty with
             `source=False`, and for real numbers that do not repeat. Not compared.
         auc: probability that an included canary has a higher score than a canary that was left out.
-            The value is an estimate, not a bound. None unless dpcore trained the model of the one
-            run.
+            The value is an estimate, not a bound. None unless dpcore itself trained the model.
         tangent: epsilon of a tangent to the claimed curve, or None if the claim is not a curve. For
             independent rows, the tangent is chosen from the same rows as the event. For one run,
             the value is the epsilon that the curve implies at `delta`.
@@ -315,7 +315,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that an audit with this number of rows or guesses can certify.
+        """Largest epsilon that this audit can certify with its number of rows or guesses.
 
         For canaries of one training run, the value is reached if all guesses are right. Otherwise,
         the value is reached if the event happens in all counted rows on one input, and in no row on
@@ -335,7 +335,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def undecided(self) -> str:
-        """Reason why this audit did not test the claim, or "" if it did.
+        """Reason why this audit did not test the claim, or "" if it tested the claim.
 
         There are two possible reasons. All rows from which the event was chosen had the same value,
         or the claim is not below `ceiling`, the largest epsilon that the audit can certify. The
@@ -434,8 +434,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader of the report: the fields `doubts` and `remarks`.
 
-        If significantly fewer than half of the guesses about canaries are right, a warning is
-        added, because higher scores must mean that a canary was included.
+        A higher score must mean that a canary was more likely included. If significantly fewer than
+        half of the guesses are right, the scores seem to be reversed, and a warning is added.
         """
         evidence = self.evidence
         if isinstance(evidence, Counts):

@@ -1,4 +1,4 @@
-"""Plan of an audit: the number of trials, or of canaries and guesses, that it needs."""
+"""Plan of an audit: how many trials it needs, or how many canaries (training examples)."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ class Plan(Result, word="dpcore.plan/1"):
         For independent draws, the event is assumed to happen as often as expected on one input, and
         never on the other input. The value is then ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))``.
         Here alpha is 1 - confidence, and p_low is the lower Clopper-Pearson limit for the
-        probability of the event on the first of these inputs. If delta is 0, the value is divided
-        by `distance`. For one training run, all guesses are assumed to be right.
+        probability of the event on the input where the event happens. If delta is 0, the value is
+        divided by `distance`. For one training run, all guesses are assumed to be right.
         """
         if self.guesses is not None:
             assert self.canaries is not None

@@ -75,9 +75,8 @@ class PilotFacts(NamedTuple):
         constant: text for the report if all outputs on x and on x' had the same value, otherwise
             "". The text states this fact.
         is_steady: True if all outputs on x were equal, and all outputs on x' were equal.
-        notes: texts for the report. A text names a part of the outputs (such as an entry) that was
-            constant. Another text, if present, states that outputs on x and on x' had no common
-            value.
+        notes: texts for the report. A text names a constant part of the outputs (such as an entry).
+            A further text is added if outputs on x and on x' had no common value.
         seeds: texts for the report. Each text names a part of the outputs that may be a random
             seed.
     """
@@ -88,10 +87,11 @@ class PilotFacts(NamedTuple):
     seeds: tuple[str, ...] = ()
 
     def list_notes(self, event: Any) -> tuple[str, ...]:
-        """Return the texts about constant parts of the outputs, and about parts that may be seeds.
+        """Return texts for the report on parts of the outputs that were constant or may be seeds.
 
-        An event may be defined by a score of each output. If the score uses a part that may be a
-        seed, the texts about seeds are left out.
+        A seed is a number from which a mechanism computed its random numbers. The texts on seeds
+        are left out if the event is defined by a score that reads a seed, or by the user's own
+        score.
 
         Args:
             event: the chosen event.
@@ -434,8 +434,9 @@ def _codes_counts_ordered(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDAr
 def rounding_tolerance(format: np.dtype[Any]) -> float:
     """Return the largest relative difference between two floats that rounding may cause.
 
-    It is 54 units in the last place for float32, and 8,192 units for float64. If a computation adds
-    the same numbers in a different order, the result may differ by about this much.
+    It is the machine epsilon to the power 3/4. This is 54 units in the last place for float32, and
+    8,192 units for float64. If a computation adds the same numbers in a different order, the result
+    may differ by about this much.
 
     Args:
         format: dtype of the floats.

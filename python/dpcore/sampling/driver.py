@@ -37,14 +37,14 @@ from .tally import Tally, TallyRows, Watch
 from .workers import LostError, Workers, open_workers
 
 Range = tuple[int, int]
-"""First trial and end of a run of trials."""
+"""Range of trials: number of the first trial, and number of the last trial plus 1."""
 Edge = list[Any]
-"""Number of a block and, for x and x', hits, NaN and a hash, to recognize a changed mechanism. The
-numbers are in lists, as in JSON."""
+"""List that describes a block, to recognize a changed mechanism: the number of the block and, for x
+and for x', the number of outputs in the event, the number of NaN, and a hash of some outputs."""
 
 SHORT_SHARD_SECONDS: Final = 0.5
-"""Seconds for a shard in this process, and for the shortest shard sent elsewhere. Ctrl-C waits
-until the shard ends."""
+"""Planned duration in seconds of a shard (consecutive trials) in this process, and of the shortest
+shard in another process. Ctrl-C waits until the shard ends."""
 _LONG_SHARD_SECONDS: Final = 30.0
 _SHARDS_PER_WORKER: Final = 4
 """The trials that are left are divided by this number, so that the last shards are short."""
@@ -103,8 +103,8 @@ class Step(NamedTuple):
 
     Args:
         number: position of the block in the audit, counted from 0.
-        turns: two numbers, for x and for x'. The number is 0 for the input on which outputs were
-            drawn first, and 1 for the second input.
+        turns: one number for x and one number for x'. The number is 0 for the input on which
+            outputs were drawn first, and 1 for the other input.
         marks: hashes of the outputs on x, and hashes of the outputs on x'.
     """
 
@@ -130,7 +130,8 @@ class Shard:
             1 for x', and the number of the block.
         calls: number of calls of the mechanism in which the shard was drawn.
         same: one item for each call in which some entries had the same value in all outputs. An
-            item has 0 for a call on x or 1 for a call on x', and these entries.
+            item is a pair: 0 for a call on x or 1 for a call on x', and a description of these
+            entries.
         made: number of outputs that the worker drew for the shard.
         seconds: time that the worker took for the shard, in seconds.
         edges: for the first and the last block, the number of the block, and facts for x and for
@@ -497,9 +498,8 @@ class Source:
                 last trial plus 1.
 
         Raises:
-            ValueError: if a block repeats the outputs of an earlier block. Also if all outputs of
-                one call are equal, all outputs of another call are equal, and the outputs of the
-                two calls differ.
+            ValueError: if a block repeats the outputs of an earlier block. Also if, in each of two
+                calls, all outputs are equal, but the two calls have different outputs.
         """
         block, first = self.block, self.start // self.block if purpose == COUNT else 0
         self._waiting.clear()
@@ -574,8 +574,8 @@ class Source:
         It is empty for mechanisms that the compiled core draws, because they are not tested.
 
         Raises:
-            ValueError: if all outputs of one call are equal, all outputs of another call are equal,
-                and the outputs of these two calls differ.
+            ValueError: if, in each of two calls, all outputs are equal, but the two calls have
+                different outputs.
         """
         draws = self.draws
         # If each output has its own call, rows cannot share a call.
@@ -761,7 +761,10 @@ def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]
 
 
 def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]:
-    """Draw outputs of an audit again. The new outputs are equal to the counted outputs.
+    """Draw outputs of an audit again.
+
+    The new outputs are equal to the counted outputs. If `audit.randomness` is "rounding", they are
+    equal only up to rounding.
 
     Args:
         audit: an `Audit`.

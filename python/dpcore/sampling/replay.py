@@ -35,8 +35,8 @@ _MARKED_ROW_NUMBERS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
 _LOG_BLOCK_NUMBER: Final = 20.0 * math.log(2.0)
 """Logarithm of the number of blocks for which digests of first rows are sufficient."""
 MOST_FOLLOWED: Final = 2**12
-"""Number of blocks per purpose that are compared one by one, and in runs. For later blocks only
-some digests are kept."""
+"""Number of blocks, for each purpose of draws, that are compared one by one and in sequences. For
+later blocks, only some digests (hashes) are kept."""
 _MAX_KEPT_DIGESTS: Final = 2**16
 """Number of digests of counted blocks that are kept. If there are more, only digests with enough
 leading zero bits are kept, so that equal blocks are kept or dropped together."""
@@ -86,7 +86,8 @@ def is_equality_of_blocks_negligible(entropy: float, rows: float, blocks: int = 
     """Return True if two independent blocks of outputs are almost certainly different.
 
     Let s be the probability that two outputs are equal. For B blocks of r outputs, the result is
-    True if ``B^2 s^r / 2 < 2^-40``. For one block, it is True if ``s^r < 2^-40``.
+    True if ``B^2 s^r / 2 < 2^-40``. If B is 1 (a single comparison of two blocks), the result is
+    True if ``s^r < 2^-40``.
 
     Args:
         entropy: lower limit of -ln s.
@@ -118,7 +119,8 @@ class Hashes(NamedTuple):
 
         Args:
             least_rows: least number of hashed outputs for which equal hashes cannot be due to
-                chance, see `Replays.rows_needed`. If `least_rows` is 0, the result is None.
+                chance, see `Replays.rows_needed`. 0 means that chance is always possible, and the
+                result is None.
         """
         rows = max(self.digests, default=0)
         return self.digests[rows] if rows >= least_rows > 0.0 else None
@@ -182,7 +184,7 @@ def compare_disjoint_pairs(rows: npt.NDArray[np.uint8]) -> Collisions:
 
 
 def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Encode each output as a row of bytes. Different outputs (almost always) have different rows.
+    """Encode each output as a row of bytes. Different outputs almost always have different rows.
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
@@ -436,7 +438,7 @@ class Replays:
         digests: dict[bytes, tuple[int, int]],
         zeros: int,
     ) -> None:
-        """Set the state of this object to the state in another process of the same audit.
+        """Set the state of this object to that of the same object in another process of the audit.
 
         Args:
             collisions: attribute `collisions` of the object in the other process.
@@ -455,8 +457,8 @@ class Replays:
             here: the given block, as a triple: code of the purpose of the draws, 0 for x or 1 for
                 x', number of the block.
             mark: hashes of the outputs of the given block.
-            turn: order of drawing. One block with this number is drawn on x, and one on x'. The
-                value is 0 if the given block was drawn first, otherwise 1.
+            turn: order of drawing. Two blocks have the same number: one is drawn on x, and one on
+                x'. `turn` is 0 if the given block is the first of these two blocks, otherwise 1.
 
         Returns:
             The earlier block as a triple, or None if such a block was not found.

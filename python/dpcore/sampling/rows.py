@@ -27,16 +27,16 @@ If rows are independent, the probability that a test reports dependence or raise
 
 The last two rows of the table are computed from the distribution of counts of about 25, not from
 the normal or the chi-square distribution. A Poisson variable with mean 25 exceeds its mean by 7
-standard deviations with probability 2e-9 (by 8 with probability 2e-11). A nominal p-value of 1e-9
-of Pearson's statistic has a true probability of about 3e-8 for the shortest parts.
+standard deviations with probability 2e-9 (by 8 with probability 2e-11). For the shortest parts, the
+nominal p-value of Pearson's statistic is below 1e-9 with a probability of about 3e-8.
 
-The test of neighbours uses that independent rows of one call can be permuted. Let v be numbers for
-the n rows with mean 0, and let L be a distance (lag) below n/2. Row 1 follows row n. Over all
-permutations, the sum of v_i v_(i+L) has mean -S2/(n - 1) and variance (S2^2 - S4)/(n - 1) + (S2^2 -
-2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, where S_k is the sum of v^k (Wald and Wolfowitz, 1943,
-Annals of Mathematical Statistics 14, for L = 1). The proof uses only that each row is in two of the
-n pairs, so it holds for every lag. The number of equal pairs is tested in the same way. The test
-makes no assumption about the distribution of a row, and ties are allowed.
+The test of neighbours uses that independent rows of one call can be permuted. Let v_1, ..., v_n be
+numbers for the n rows, with mean 0. Let L be a distance (lag) below n/2. Row 1 follows row n. Over
+all permutations, the sum of v_i v_(i+L) has mean -S2/(n - 1) and variance (S2^2 - S4)/(n - 1) +
+(S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, where S_k is the sum of v^k (Wald and Wolfowitz,
+1943, Annals of Mathematical Statistics 14, for L = 1). The proof uses only that each row is in two
+of the n pairs, so it holds for every lag. The number of equal pairs is tested in the same way. The
+test makes no assumption about the distribution of a row, and ties are allowed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from . import columns
 from .replay import encode_rows
 
 FEWEST: Final = 32
-"""Least number of rows for which two constant but different calls exclude chance."""
+"""Two calls that are constant but differ are judged only if each has at least this many rows."""
 _EQUAL_CALLS_LEVEL: Final = 1e-8
 _FIRST_COMPARED_ROWS: Final = 64
 """Number of rows that are compared first."""
@@ -94,7 +94,7 @@ _SUM_UNIT: Final = 2.0**-24
 """Unit of the sums, which are integers, so that the order of adding does not change them."""
 
 Sums = npt.NDArray[np.int64]
-"""Excess over the mean, variance, and a third value for the expected pairs; shape `(3, 6, 256)`.
+"""Array of shape `(3, 6, 256)`: excess of a sum over its mean, variance, and a third value.
 
 The second axis has six sequences: equal rows, hits of the event, and ranks of at most four columns.
 The third axis is the lag. For equal rows, the third value is the expected number of pairs. For the
@@ -560,7 +560,7 @@ class IndependenceSums:
 
         Args:
             outputs: outputs of the call.
-            start: number of the first trial of the call. The first counted trial of the audit is 0.
+            start: number of the first trial of the call. The first counted trial has number 0.
             number: number of the block. The first counted block of the audit is 0.
             hits: function `(first, end)` that counts the outputs in the event from `first` to
                 `end - 1`.
@@ -721,9 +721,9 @@ def probe_calls(
         Sentences for the report: one sentence for each test that rejects independence.
 
     Raises:
-        ValueError: if all outputs of one call are equal, all outputs of another call are equal, and
-            the two calls differ. If `seeded_by` is given, also if all calls on one input return the
-            same outputs, although the outputs of a call differ.
+        ValueError: if, in each of two calls, all outputs are equal, but the two calls differ. If
+            `seeded_by` is given, also if all calls on one input return the same outputs, although
+            the outputs of a call differ.
     """
     if block < 2:
         return ()

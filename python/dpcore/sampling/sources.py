@@ -6,8 +6,8 @@ depend on threads, on executors, or on how the range is divided. A Python callab
 per block and input, with a new generator for each call.
 
 Some effects change from call to call, such as a warm-up or a cache. These effects must not look
-like a difference between x and x'. Therefore the call on x and the call on x' follow each other in
-each block, and the seed decides which call is first.
+like a difference between x and x'. Therefore, in each block, the call on x and the call on x' are
+made one directly after the other, and the seed decides which call is first.
 
 For timed calls, a row has the numbers of one output, followed by the latency (duration of the call)
 in nanoseconds. If an output is not an array of numbers, the row has two objects: the output and the
@@ -198,7 +198,7 @@ def timed_to_rows(outputs: Sequence[Any], latencies: Ints, like: Array | None) -
     Returns:
         If outputs are numbers or arrays of numbers: rows of shape `(calls, entries + 1)`. A row has
         the entries of the output, and then the latency. For any other outputs: objects of shape
-        `(calls, 2)`. If `like` contains numbers, an output that does not fit is replaced by NaN.
+        `(calls, 2)`. If `like` contains numbers, an output of another form is replaced by NaN.
     """
     if like is None or like.dtype != object:
         numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)

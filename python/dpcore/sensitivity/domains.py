@@ -154,7 +154,8 @@ class Members(CheckedRecord):
         Args:
             x: any object. Only a vector of `dim` finite numbers can be in the set.
             slack: tolerance. A vector outside the set also counts as inside if its distance from
-                the set, divided by the size of the set, is at most `slack`.
+                the set, divided by the size of the set (such as the radius of a ball), is at most
+                `slack`.
 
         Returns:
             True if x is in the set, otherwise False.
@@ -186,8 +187,8 @@ class Members(CheckedRecord):
     def draw(self, rng: np.random.Generator) -> Floats:
         """Draw a random vector from this set of vectors.
 
-        For the sets Ball, Simplex, OneHot, and Sphere in the L2 norm, the distribution is uniform.
-        For other sets, it is not uniform.
+        The distribution is uniform on a Ball, a Simplex or a OneHot, and on a Sphere in the L2
+        norm. On other sets, it is not uniform.
 
         Args:
             rng: generator for the draw.

@@ -177,8 +177,7 @@ def refute(
         ValueError: for one of these reasons:
 
             - an argument is out of range;
-            - f returns NaN, inf or arrays of different shapes, or different results for the same
-              input;
+            - f returns NaN or inf, arrays of different shapes, or different results for one input;
             - the domain contains no neighbours.
 
             Other exceptions of f are passed on unchanged.

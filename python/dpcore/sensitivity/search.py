@@ -414,7 +414,7 @@ class Pairs:
         return [self.clip(x) for x in towards[:most]]
 
     def dataset_walks(self, rng: np.random.Generator) -> list[Walk]:
-        """List sequences of datasets ("walks"); most datasets are neighbours of the next dataset.
+        """List sequences of datasets ("walks"). Most datasets are neighbours of the next dataset.
 
         In the first dataset of a walk, all records are equal. This also holds for the last dataset.
         A walk consists of its number of steps, and a function from the index of a step to the

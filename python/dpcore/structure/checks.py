@@ -421,7 +421,10 @@ def _is_discrete(sample: Sample) -> bool:
 
 
 def check_bounded_noise(sample: Sample) -> CheckOutcome:
-    """Check whether the noise has a largest absolute value, with many draws near this value."""
+    """Check whether the noise seems to have a largest possible absolute value.
+
+    The fault is found if many draws are near the largest absolute value that was drawn.
+    """
     noise = np.abs(sample.noise[:, sample.varying]) / sample.half_iqr[sample.varying]
     size = noise.max(axis=1)
     n = len(size)

@@ -130,7 +130,7 @@ class RowRange(Shown):
     epsilon.
 
     Args:
-        epsilon: number by which this difference is divided.
+        epsilon: number by which the difference of the two entries is divided.
     """
 
     epsilon: float = 1.0

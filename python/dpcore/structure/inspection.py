@@ -400,8 +400,8 @@ def inspect(
       with both modes, such as torch modules. All other checks call the object in its current mode.
 
     A check is flagged if its p-value is at most ``false_alarm / m``, where m is the number of
-    checks with a p-value. If the noise has no fault, the probability that any check is flagged is
-    at most `false_alarm`. This holds under four assumptions:
+    checks with a p-value. If the noise has no fault, the probability that at least one check is
+    flagged is at most `false_alarm`. This holds under four assumptions:
 
     - the mechanism draws independent noise;
     - the noise is continuous, or has few values;
@@ -437,7 +437,8 @@ def inspect(
             inputs are 2 x, 0, and x plus and minus ten times the mean absolute value of the noise.
             Default inputs that the mechanism does not accept are left out.
         skip: names of checks to leave out.
-        false_alarm: upper bound on the probability that any check flags a mechanism without faults.
+        false_alarm: upper bound on the probability that at least one check flags a mechanism
+            without faults.
 
     Returns:
         An object of the class `Inspection`. The field ``flagged`` holds the names of the flagged

@@ -492,7 +492,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def input_and_output_names(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """Return the names of the inputs and of the outputs of a table; None if names are missing."""
+    """Return the names of a table's inputs and the names of its outputs, or None if missing."""
     inputs, outputs, words = (
         get_or_default(table.owner, name) for name in ("input_names", "output_names", "words")
     )
@@ -536,8 +536,8 @@ class Tally:
         """Add the privacy losses of a block of pairs of inputs; return True if `best` changes.
 
         Args:
-            losses: privacy losses of the inputs of one range (rows) against the inputs of a second
-                range (columns), as maxima over all outputs, shape `(rows, others)`.
+            losses: privacy losses (maxima over all outputs) of the inputs of one range (rows)
+                against the inputs of a second range (columns), shape `(rows, others)`.
             at: index of the first input of each range.
             apart: distances of the pairs, in the same shape. None if losses are not divided by
                 distances.

@@ -1,4 +1,4 @@
-"""Class `Corpus` for texts with labels, `split` for random splits, `Vocabulary` for word numbers.
+"""Class `Corpus` for texts with labels, `split` for random splits, `Vocabulary` to number words.
 
 `split` puts equal texts into the same part: train, valid or test.
 """
@@ -24,7 +24,8 @@ from ..streams import Rng, to_seed
 from ..suggestions import explain_argument_errors
 
 SPLITS: Final = ("train", "valid", "test")
-"""Names of the parts: models are fitted on "train", chosen on "valid" and evaluated on "test"."""
+"""Names of the parts of a split corpus: models are fitted on "train", chosen on "valid" and
+evaluated on "test"."""
 
 Column = npt.NDArray[Any]
 """Read-only array with one value per text: int64 or strings, for attributes also float64."""
@@ -292,12 +293,12 @@ def split(
 ) -> Corpus:
     """Split a corpus at random into train, valid and test, with equal texts in the same part.
 
-    Two texts count as equal if they differ only in letter case or white space. If a text occurs k
-    times in the corpus, its k rows form a group. `split` puts the groups in random order, one after
-    another. The shares divide this sequence of rows into three parts. If a boundary between two
-    parts falls inside a group, the whole group belongs to the part that contains the middle of the
-    group. Therefore a part can be larger or smaller than its share by about one group. `split` does
-    not balance the labels.
+    Two texts count as equal if they differ only in letter case or white space. The rows of equal
+    texts form a group (the argument `group` can make larger groups). `split` puts the groups in
+    random order, one after another. The shares divide this sequence of rows into three parts. If a
+    boundary between two parts falls inside a group, the whole group belongs to the part that
+    contains the middle of the group. Therefore a part can be larger or smaller than its share by
+    about one group. `split` does not balance the labels.
 
     Args:
         corpus: the texts. If the corpus already has a split, the new split replaces the old split.
@@ -446,8 +447,8 @@ class Vocabulary(Shown):
     """Mapping from words to numbers, with a rule for unknown words.
 
     The numbers start at 0. The names in `reserved` (by default only "<pad>") have the first
-    numbers. If `unknown` is "token", the name "<unk>" has the next number. The words have the
-    following numbers. A torch embedding needs `len(vocabulary)` rows. If a word in a text is spelt
+    numbers. If `unknown` is "token", the name "<unk>" has the next number. The words are numbered
+    after these names. A torch embedding needs `len(vocabulary)` rows. If a word in a text is spelt
     like a reserved name, the word gets the number of this name. With the default tokeniser
     `words_of`, no word is spelt like "<pad>", because words have only letters, digits and
     apostrophes.

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RADIUS_QUANTILE: Final = 0.25
-"""Level of a quantile of the distances of public vectors from their mean. Longer distances are
-clipped to this quantile. On SNIPS, quantiles from .1 to .5 give the same utility within .02; larger
-quantiles give a lower utility."""
+"""Level of a quantile of the distances of public vectors from their mean. A private vector at a
+longer distance from this mean is clipped to the quantile. On the data set SNIPS, levels from .1 to
+.5 give the same utility within .02; larger quantiles give a lower utility."""
 
 _TEXTS_PER_UPDATE: Final = 256
 """Number of texts that are encoded between two updates of the progress bar."""
@@ -358,8 +358,8 @@ def frontier(
         Ctrl-C raises KeyboardInterrupt.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. Also if torch is missing, and `encoder` is
-            an encoder or `public` has texts.
+        ModuleNotFoundError: if scikit-learn is missing. Torch is also required for an encoder and
+            for public texts.
         TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
@@ -368,8 +368,8 @@ def frontier(
             - `epsilons` or `dims` are not ascending, or a value is out of range;
             - the corpus lacks the labels, the attribute, or one of the parts train, valid and test;
             - a public text is also in the corpus;
-            - the encoder is random, or the vector of a text depends on the texts with which it is
-              encoded in one batch.
+            - the encoder is random, or the vector of a text depends on the other texts in the same
+              batch.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noise
@@ -480,16 +480,16 @@ def fit_projection_and_clip(public: Any, dim: int | None, directions: str, seed:
 def cell_and_vectors(
     study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
 ) -> tuple[FrontierCell, Any]:
-    """Compute a private vector for every text of a study once, and measure utility and disclosure.
+    """Compute a private vector for each text of a study once, and measure utility and disclosure.
 
     Args:
         study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
         seeds: three seeds, for the noise, for the classifiers, and for the attackers.
-        farthest: cache that this function fills. The cache is a dictionary. A key is the kind of
-            noise, and its value has the vectors (without noise) of the two texts with the largest
-            distance. These two texts do not depend on epsilon. Therefore calls that differ only in
-            epsilon can use the same dictionary.
+        farthest: cache that this function fills. The cache is a dictionary. A key is a kind of
+            noise. The value for this key is the pair of vectors (without noise) of the two texts
+            with the largest distance. These two texts do not depend on epsilon. Therefore calls
+            that differ only in epsilon can use the same dictionary.
         noisy: True adds noise. False measures the vectors without noise.
 
     Returns:

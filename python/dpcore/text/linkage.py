@@ -1,4 +1,4 @@
-"""Attacks that score candidate texts, to find the original text of each output."""
+"""Attacks that score candidate texts, to find the original text of a mechanism's output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _MAX_SCORES: Final = 2**23
 """Largest number of scores in memory, 8 bytes each."""
 
 Score = Callable[[Ints], Floats]
-"""Function from row numbers of outputs to scores, of shape `(outputs, different candidates)`."""
+"""Function from the row numbers of outputs to an array of scores. The array has a row for each
+output, and a column for each different candidate."""
 
 
 @explain_argument_errors
@@ -85,7 +86,10 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Number of outputs that the attacker links correctly: the sum of `shares`, rounded."""
+        """Number of outputs whose original text the attacker finds: the rounded sum of `shares`.
+
+        `shares` has, for each output, the probability that the attacker names the original text.
+        """
         return round(float(self.shares.sum()))
 
     @property
@@ -162,7 +166,7 @@ def share_interval(
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Assign a number to each different key. Return first positions, and a number per position.
+    """Return where each different key first occurs, and the number of the key at each position.
 
     The different keys are numbered from 0, in the order in which they first occur. The result is a
     pair. The first entry has, for each number, the position in `keys` where its key first occurs.
@@ -224,7 +228,7 @@ def rank_truth(
 
 
 def read_truth(truth: Any, outputs: int, candidates: int) -> Ints:
-    """Check the row number of the true candidate of each output, and return the row numbers.
+    """Check the row number of each output's original among the candidates, and return the numbers.
 
     If `truth` is None, candidate i is the original of output i.
 

@@ -41,7 +41,7 @@ _SPLIT_NAMES: Final = {
 }  # fmt: skip
 """Mapping from the name of a file or folder to a part of a split."""
 Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
-"""Type of the entries of `KINDS`."""
+"""Type of the names in `KINDS`, such as "csv"."""
 _COLUMN_ARGUMENTS: Final = "text, label, attributes and group"
 KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 """Kinds of files and folders that `read` supports."""
@@ -480,9 +480,9 @@ def read(
         attributes: for tables, a list of the columns of the private attributes.
         group: for tables, the column of the groups, such as authors. `dpcore.text.split` keeps the
             texts of a group in the same part.
-        missing: what to do with rows that have an empty cell in one of these columns. "error"
-            raises an error. "drop" leaves out these rows, and the field `dropped` of the result
-            counts them.
+        missing: what to do with rows that have an empty cell in the column of the texts, labels or
+            groups, or in the column of an attribute. "error" raises an error. "drop" leaves out
+            these rows, and the field `dropped` of the result counts them.
 
     Returns:
         The corpus. If `path` is a folder with train, valid or test, the corpus has a split.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ORIGINALS: Final = "not rewritten"
-"""Name of the row with results of the original texts."""
+"""Name of the table row with the results of the original texts."""
 _TEXTS_PER_CALL: Final = 256
 _MAX_FEATURES: Final = 100_000
 """Largest number of n-grams in an attacker. The attacker uses the most frequent n-grams."""

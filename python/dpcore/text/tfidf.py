@@ -94,8 +94,8 @@ class TfidfSVD(Shown):
         Raises:
             ModuleNotFoundError: if scikit-learn is missing.
             TypeError: if `allow_fewer` is not a bool.
-            ValueError: if no word is in at least `min_count` texts, or there are fewer than `dim`
-                texts or words and `allow_fewer` is False.
+            ValueError: if no word is in at least `min_count` texts. Also if there are fewer than
+                `dim` texts or fewer than `dim` words although `allow_fewer` is False.
         """
         allow_fewer = flag("allow_fewer", allow_fewer)
         texts = all_or_training_texts(corpus)

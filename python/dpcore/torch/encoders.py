@@ -1,7 +1,7 @@
 """Wrappers that turn any text encoder into a function from a list of texts to a tensor.
 
-The module also checks if the other texts of a batch change a text's vector, and if two calls with
-the same texts return different vectors.
+The module also checks whether the vector of a text depends on the other texts in the batch, and
+whether two calls with the same texts return different vectors.
 """
 
 from __future__ import annotations
@@ -109,7 +109,10 @@ class Encoder:
 
     @property
     def zeroed(self) -> int:
-        """Number of vectors that the transform of this encoder has replaced by zeros until now."""
+        """Number of vectors that the transform has replaced by zeros until now.
+
+        A transform maps every vector into a bounded set.
+        """
         return zeroed_rows(self.transform)
 
     @property
@@ -340,8 +343,8 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
 
     Raises:
         TypeError: if `encoder` is none of these objects.
-        ValueError: if a module is in train mode and `random` is False, or a module contains a batch
-            norm that mixes the texts of a batch.
+        ValueError: if a module contains a batch norm that mixes the texts of a batch. Also if a
+            module is in train mode although `random` is False.
     """
     wrapped = _wrap_as_encoder(encoder)
     if isinstance(wrapped, Sentences):
@@ -451,8 +454,8 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
 
     Args:
         encoder: the encoder.
-        probe: texts, or a dictionary with texts as keys. The default is the keys of the encoder if
-            the encoder is a dictionary, and otherwise built-in texts.
+        probe: texts, or a dictionary with texts as keys. If the encoder is a dictionary, the
+            default is the keys of the encoder. Otherwise the default is built-in texts.
 
     Raises:
         TypeError: if `probe` is not a list of texts.

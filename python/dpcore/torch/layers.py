@@ -265,7 +265,7 @@ class CappedEpsilon(torch.autograd.Function):
     The exact derivative with respect to epsilon is 0 above the cap. With this derivative, training
     could never lower an epsilon that is above the cap. Therefore this function has a different
     gradient at and above the cap. If a descent step with the incoming gradient lowers epsilon, the
-    function uses the incoming gradient, and otherwise 0.
+    gradient is the incoming gradient. Otherwise the gradient is 0.
     """
 
     generate_vmap_rule = True
@@ -537,12 +537,13 @@ class NoiseLayer(torch.nn.Module):
     def get_extra_state(self) -> Any:
         """Return the fixed numbers of this layer for `state_dict`, as a float64 tensor.
 
-        The numbers are the scale, or the sensitivity and the cap if epsilon is learnt.
+        If epsilon is learnt, the numbers are the sensitivity and the cap (the largest epsilon).
+        Otherwise the only number is the scale.
         """
         return torch.tensor(self._numbers, dtype=torch.float64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Load the numbers of `get_extra_state` into this layer.
+        """Load the fixed numbers that `get_extra_state` returned into this layer.
 
         Raise an error if the numbers do not fit this layer.
         """
@@ -579,8 +580,8 @@ class LaplaceNoise(NoiseLayer):
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Distances are in the L1 norm. The base class `NoiseLayer` describes the arguments and errors.
-    The argument `scale` is b.
+    The sensitivity is in the L1 norm. The base class `NoiseLayer` describes the arguments and
+    errors. The argument `scale` is b.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006); Beigi et al. (2019), equation 9 (learnt epsilon).

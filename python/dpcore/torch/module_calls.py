@@ -1,8 +1,8 @@
-"""Records of all module calls in one run of a module, and repetitions of each recorded call.
+"""Records of all calls of torch modules in one run, and repetitions of each recorded call.
 
 During a run, dpcore replaces `torch.nn.Module.__call__`, as torch's own tracer does. Therefore
-dpcore also records hooks, subclasses and modules that are not registered, and does not change the
-user's objects.
+dpcore also records calls of subclasses, calls with hooks, and calls of modules that are not
+registered in another module. The user's objects are not changed.
 """
 
 from __future__ import annotations
@@ -168,9 +168,9 @@ class Replay:
     """Result of repeating one recorded call of a torch module.
 
     Args:
-        stages: list of values that are compared with another repetition, to see if the call is
-            random. The first value is the return value of the call. The second value is the
-            arguments after the call, which the call may have changed. Each further value is the
+        stages: list of values. They are compared with the values of another repetition, to see if
+            the call is random. The first value is the return value of the call. The second value is
+            the arguments after the call, which the call may have changed. Each further value is the
             module and the arguments of a module call inside the repeated call.
         drawn: names of the random generators from which the call drew: "torch", "numpy" or
             "python".
@@ -187,8 +187,8 @@ class Replay:
 def module_key_function(module: Any) -> Callable[[Any], Any]:
     """Return a function from a torch module to a key that identifies the module.
 
-    The key is the id of a submodule that is registered in `module`. For any other module, the key
-    is the name of the module's class.
+    For a submodule that is registered in `module`, the key is the id of the submodule. For any
+    other module, the key is the name of the module's class.
     """
     registered = {id(part) for part in module.modules()}
     return lambda part: id(part) if id(part) in registered else type(part).__qualname__
@@ -237,8 +237,8 @@ def replay_call(call: Call, key: Key, seed: int) -> Replay:
 
     Calls of other modules inside the repeated call (inner calls) do not run, but return their
     recorded outputs. Without the inner calls, the repetition may fail, for example because an inner
-    call must set an attribute. Then the inner calls run, too. Each inner call then uses the same
-    seed in every repetition.
+    call must set an attribute. If the repetition fails, it is started again, and the inner calls
+    run, too. In every repetition, an inner call that runs uses the same seed.
 
     Args:
         call: the recorded call.
@@ -276,7 +276,7 @@ def _replay_call(call: Call, key: Key, seed: int, are_children_rerun: bool) -> R
 
 
 def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
-    """Return a dict: a key identifies a module, and the value lists its calls in order."""
+    """Return a dict from the key of each module to the list of the module's calls, in order."""
     groups: defaultdict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.key].append(call)

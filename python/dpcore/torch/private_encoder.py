@@ -106,8 +106,8 @@ class PrivateEncoder(Shown):
             - a SentenceTransformer;
             - a pair `(model, tokenizer)` from the package transformers, or a triple
               `(model, tokenizer, pooling)`. If pooling is "mean" (the default), the vector of a
-              text is the mean of the token vectors. If pooling is "cls", it is the vector of the
-              first token;
+              text is the mean of the token vectors. If pooling is "cls", the vector of a text is
+              the vector of the first token;
             - a torch module or any function of a list of texts that returns vectors, shape
               `(texts, width)`;
             - a function of one text that returns one vector;
@@ -360,7 +360,7 @@ class PrivateEncoder(Shown):
     def measure_signal(
         self, texts: Sequence[str] | None = None
     ) -> tuple[float, float, float] | None:
-        """Compare the typical size of the vectors of this encoder with the size of the noise.
+        """Compare the typical size of this encoder's noiseless vectors with that of the noise.
 
         Args:
             texts: non-empty strings. Defaults to the texts with which dpcore tested the encoder.
@@ -391,7 +391,7 @@ class PrivateEncoder(Shown):
         return EncoderMechanism(clean, self.noise, name, *rest)
 
     def to(self, device: Any) -> PrivateEncoder:
-        """Move this encoder (with its transform and noise) to a torch device, and return it."""
+        """Move this encoder, with its transform and noise, to a torch device, and return it."""
         for part in (self.encoder, self.transform, self.noise):
             part.to(require_available_device(device))
         return self
@@ -404,7 +404,7 @@ class PrivateEncoder(Shown):
 
     @property
     def worst_found(self) -> str:
-        """Text in `repr` with the exact epsilon of the last pair from `worst_pair`, or ""."""
+        """Text for `repr`: exact epsilon of the last pair from `worst_pair`; "" without a pair."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
@@ -452,9 +452,9 @@ class PrivateEncoder(Shown):
 
         Args:
             folder: path of a folder on this machine.
-            encoder: the original text encoder. It is required if it is a function, a dictionary or
-                a torch module, because the folder does not contain such objects. If the text
-                encoder is a torch module, its weights are loaded from the folder.
+            encoder: the original text encoder. This argument is required for a function, a
+                dictionary or a torch module, because the folder does not contain such objects. If
+                the text encoder is a torch module, its weights are loaded from the folder.
             device: torch device to which the encoder is moved. Defaults to the CPU.
             probe: texts with which dpcore tests the encoder again. The folder does not contain the
                 texts of the first test. Defaults to built-in texts.

@@ -1,7 +1,8 @@
 """Search for the calls in which a torch module draws random numbers.
 
-The module runs once, and every module call in this run is recorded and repeated with two seeds. A
-recorded call can then be inspected as a mechanism: rows of the user replace the batch in its input.
+The torch module runs once. Every call of a module in this run is recorded, and is repeated with two
+seeds. A recorded call can then be inspected as a mechanism: rows from the user replace the batch in
+the input of the call.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class RepeatedCall(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if the method `clean` changes the size or dtype of the recorded input row."""
+        """True if the method `clean` would change the size or dtype of the recorded input row."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
@@ -282,8 +283,8 @@ class NoiseSource(Shown):
         is unknown. The checks ``one_sided``, ``atom`` and ``off_centre`` then run only if the
         option `clean` gives the clean vector.
 
-        Some checks also need other inputs. If the input consists of integers, such as token
-        numbers, these checks use only the inputs in the option `others`.
+        Some checks also need inputs that differ from this row. If the input consists of integers,
+        such as token numbers, these checks use only the inputs in the option `others`.
 
         Args:
             rng: seed of the search: an integer in [0, 2**63), a numpy Generator, or None for a

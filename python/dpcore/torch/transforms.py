@@ -1,7 +1,7 @@
 """Torch modules that map each row of a tensor into a bounded set, before noise is added.
 
-A projection and a centre may be computed from rows. These rows must be public, because the privacy
-claim does not cover them.
+The projection of `Project` and the centre of `Clip` may be computed from rows of data. These rows
+must be public, because the privacy claim does not cover them.
 """
 
 from __future__ import annotations
@@ -159,10 +159,10 @@ class Project(_FittedTransform):
 
     The noise that privacy requires grows with the number of entries of a row. Therefore a
     projection reduces this noise. By default, the module uses the directions in which the vectors
-    of public texts vary most. These directions keep most of the differences between similar texts.
-    The directions have length 1 and are perpendicular. The L2 distance between two rows therefore
-    does not increase. A projection does not bound the rows: a `Clip`, `MinMax` or `Normalise` must
-    follow.
+    of public texts vary most. These directions keep most of the differences between texts that
+    resemble the public texts. The directions have length 1 and are perpendicular. The L2 distance
+    between two rows therefore does not increase. A projection does not bound the rows: a `Clip`,
+    `MinMax` or `Normalise` must follow.
 
     Args:
         rows: vectors of public texts, shape `(n, width)`, or "random". The directions are the

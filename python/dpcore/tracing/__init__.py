@@ -1,4 +1,4 @@
-"""Privacy loss line by line: compute from a few runs how much each line of a function loses."""
+"""Privacy loss line by line: computes from a few runs how much privacy each line of code loses."""
 
 from .outcome import Trace, TraceFinding, TraceStep
 from .primitives import primitive

@@ -1,4 +1,4 @@
-"""Trace of one draw of the noise: runs on x and x', and the change of noise between the runs."""
+"""Runs of a function on two inputs x and x' with the same noise, and the change of the noise."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class DrawTrace:
         solved: True if the move was computed from ordinary runs on x', with one run for each random
             value.
         raised: error that the function raised on x' but not on x. None if it raised no error.
-        lost: first use of noise that the code of the run on x reads before it adds the noise to
-            another value. None if the code adds all noise first.
+        lost: record of the first time that, in the run on x, the code reads noise which it has not
+            yet added to another value. None if the code adds all noise before it reads the noise.
     """
 
     number: int
@@ -87,7 +87,7 @@ class DrawTrace:
     def total_loss_of_formula_calls(self) -> float:
         """Privacy loss, in nats, of those calls in this run whose loss is given by a formula.
 
-        An example is a call of a function that `primitive` declares.
+        An example is a call of a function with the decorator `primitive`.
         """
         return sum(step.loss for step in self.replayed.run.steps) if self.replayed else 0.0
 
@@ -106,7 +106,7 @@ class DrawTrace:
         return float(costs[~self.table.is_gaussian].sum())
 
     def find_mu(self, costs: Floats) -> float:
-        """Return the root of the sum of the squared privacy costs of all Gaussian random values.
+        """Return the square root of the sum of squared privacy costs of all Gaussian random values.
 
         `costs` holds the privacy cost of the change of each random value of the noise.
         """
@@ -316,7 +316,7 @@ def _solve_move_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def move_and_costs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
-    """Compute the cheapest change of the noise with which the run on x' gives the output of x.
+    """Compute the cheapest change of the noise after which the run on x' gives the output of x.
 
     The change is computed from ordinary runs on x'. In each run, one random value of the noise is
     changed. A further run checks the result.
@@ -430,8 +430,8 @@ def relative_loss_error_bound(draw: DrawTrace) -> float:
 def sum_visible_step_losses(function: TracedFunction, draw: DrawTrace) -> float:
     """Return the total privacy loss of the calls (steps) that have an effect on the output.
 
-    A step is a call for which a formula gives the loss, such as a call of a function that
-    `primitive` declares. The output of a step is visible if a different output of the step would
+    A step is a call for which a formula gives the loss, such as a call of a function with the
+    decorator `primitive`. The output of a step is visible if a different output of the step would
     change the returned value.
     """
     steps = draw.replayed.run.steps if draw.replayed is not None else []
@@ -462,7 +462,11 @@ def _split_into_limited_group_count(moved: Ints) -> list[Ints]:
 
 
 def find_loss(pure: float, mu: float, delta: float) -> float:
-    """Return the privacy loss at delta: `pure` plus the epsilon of Gaussian noise with this mu."""
+    """Return the privacy loss at delta: `pure` plus the epsilon of Gaussian noise with this mu.
+
+    `pure` is the loss of all noise that is not Gaussian. `mu` is the parameter of Gaussian
+    differential privacy.
+    """
     if not mu:
         return pure
     if not delta or math.isinf(mu):

@@ -1,4 +1,4 @@
-"""Calls of the function that is traced, each with a copy of its input and a traced generator."""
+"""Calls of the traced function, each with a copy of the input and a traced random generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A linear combination of returned values, from which an audit can certify a finding of a trace."""
+"""A linear combination of returned values, with which an audit can certify a fault."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def choose_index(
 ) -> Any:
     """Draw random indices below `count` with the probabilities `p`, and record the privacy loss.
 
-    The loss is computed by a formula from the probabilities in the runs on x and x'.
+    The loss is computed by a formula from the probabilities in the runs on the two inputs x and x'.
     """
     chances = np.asarray(p, float)
     shape = _find_shape(size)

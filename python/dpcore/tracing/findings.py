@@ -1,4 +1,4 @@
-"""Search for faults that can be found without a privacy loss, such as an output without noise.
+"""Search for faults that need no computed privacy loss, such as an output without noise.
 
 Ordinary runs of the function, without a trace, confirm that an output has no noise, or that the
 noise cancels in a combination of outputs.
@@ -60,7 +60,7 @@ class Suspicion:
 
 
 def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
-    """List the faults that follow from the comparison of two runs, without further runs."""
+    """List the faults that follow from comparing a run on x with a run on x', without more runs."""
     used = mark_read_compared_or_returned(draw)
     partings = [
         parting
@@ -256,14 +256,14 @@ def _noiseless_svd_weights(
 def confirm_suspicion(
     function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
-    """Check by ordinary runs that an output is constant on x and on x', with different values.
+    """Check by ordinary runs that an output is one constant on x and another constant on x'.
 
     The output may be a combination of outputs. The output must also be constant in runs with noise
     of unusual sizes. These runs are needed because a comparison in the code may hide noise in
     ordinary runs.
 
     Returns:
-        A tuple of three. The first entry is the confirmed fault, or None. The second entry is the
+        Three values. The first entry is the confirmed fault, or None. The second entry is the
         reason why the fault was not confirmed, or "". The third entry holds the terms of the
         combination.
     """

@@ -54,7 +54,7 @@ def find_value_lines_and_return(
 ) -> tuple[list[Place], Place | None]:
     """Find the lines of code that compute a given value in an ordinary run of a function.
 
-    The second result is the last line of code that returned from a function.
+    The result is a pair: these lines, and the line at which the last call of user code ended.
 
     Args:
         function: the function, with its pair of inputs.

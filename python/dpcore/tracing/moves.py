@@ -1,11 +1,12 @@
 """Search for the cheapest move: a change of the noise on x' that gives the output of x.
 
 Let z be the noise, and let s be the move that is added to z on x'. A number that the code reads,
-compares or returns has the value q + c z on x. On x', it has the value q' + c (z + s). A number
-that is read or returned must be equal on x and x', so c s = q - q'. For a comparison to have the
-same outcome, c s must be at least, or at most, q - q'. The move s does not depend on z, as the
-proof by randomness alignment requires. With Laplace noise of scale b, the move costs |s| / b.
-Gaussian noise of standard deviation sigma has mu = |s| / sigma.
+compares or returns has the value q + c z on x, with a part q without noise and coefficients c. On
+x', the number has the value q' + c (z + s). A number that is read or returned must be equal on x
+and x', so c s = q - q'. For a comparison to have the same outcome, c s must be at least, or at
+most, q - q'. The move s does not depend on z, as the proof by randomness alignment requires. With
+Laplace noise of scale b, the move costs |s| / b. With Gaussian noise of standard deviation sigma,
+the parameter of Gaussian differential privacy is mu = |s| / sigma.
 
 Source:
     Zhang and Kifer (2017), randomness alignment; Ding, Wang, Zhang and Kifer (2019), alignments of
@@ -58,9 +59,10 @@ class Owner(NamedTuple):
 class Conditions:
     """Linear conditions on a change s of the noise on x', one for each noisy number.
 
-    Let z be the noise. A noisy number is q + c z in the run on x, and q' + c (z + s) in the run on
-    x'. If the code reads or returns the number, the condition is c s = q - q'. If the code compares
-    the number, the condition has "at least" or "at most" instead of "=".
+    Let z be the noise. In the run on x, a noisy number is q + c z, with a part q without noise and
+    coefficients c. In the run on x', the number is q' + c (z + s). If the code reads or returns the
+    number, the condition is c s = q - q'. If the code compares the number, the condition has "at
+    least" or "at most" instead of "=". For Gaussian noise, the condition keeps "=".
 
     Attributes:
         rows: for each coefficient, the index of the condition that contains it.
@@ -183,7 +185,8 @@ def move_conditions(replay: TracedRun, table: NoiseTable) -> Conditions:
     """Collect the linear conditions on a change of the noise on x'.
 
     After the change, the run on x' reads and returns the same numbers as the run on x. Comparisons
-    have the same outcomes in both runs. `replay` is the record of the run on x'.
+    have the same outcomes in both runs. A compared number with Gaussian noise is equal in both
+    runs. `replay` is the record of the run on x'.
     """
     parts: list[tuple[Any, ...]] = []
     spans: list[tuple[int, NoiseUse, NoiseUse]] = []

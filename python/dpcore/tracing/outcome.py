@@ -45,7 +45,7 @@ class TraceStep(Record, word="TraceStep"):
     Attributes:
         place: file, line number and function name of the line.
         law: distribution and parameter of the noise that the line draws, as text. For a call of a
-            function that `primitive` declares, the text is the name of this function.
+            function with the decorator `primitive`, the text is the name of this function.
         loss: privacy loss at delta 0, in nats. For Gaussian noise, this field is 0.
         mu: parameter mu of Gaussian differential privacy if the line draws Gaussian noise,
             otherwise 0.
@@ -169,10 +169,10 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def exit_status(self) -> int:
-        """Exit status of a command: 1 if the claim or the function fails, 3 if undecided, else 0.
+        """Exit status of a command: 1 if the trace found a fault, 3 if undecided, otherwise 0.
 
-        The status is 1 if the loss is above the claim or a fault was found. The status is 3 if the
-        outcome is "no loss", "a step may be hidden" or "not traceable".
+        A loss above the claim also counts as a fault. The status is 3 if the outcome is "no loss",
+        "a step may be hidden" or "not traceable".
         """
         return 1 if self.outcome in _FAILED else 3 if self.outcome in _UNDECIDED else 0
 

@@ -16,7 +16,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def primitive(
     *, loss: Callable[[Any, Any], Any], value: int = 0, declared: float | None = None
 ) -> Callable[[_Function], _Function]:
-    """Decorate a noisy function with a formula, from which `dpcore.trace` takes its privacy loss.
+    """Decorate a noisy function with a formula for its privacy loss, for use by `dpcore.trace`.
 
     `dpcore.trace` runs code on two inputs x and x', and does not trace the noise inside the
     decorated function. In the run on x', the decorated function returns its output from the run on
@@ -28,10 +28,10 @@ def primitive(
             first value is from the run on x, and the second value is from the run on x'. The
             formula returns the privacy loss in nats, or the pair (distance of the two values,
             loss).
-        value: position of this argument in the decorated function, from 0. This is the argument
-            whose value the noise hides.
-        declared: largest distance of the two values for which the formula holds. `dpcore.trace`
-            reports a fault if the distance is larger. None allows any distance.
+        value: position (from 0) of the argument of the decorated function whose values the formula
+            takes. The noise hides the value of this argument.
+        declared: the formula holds only if the distance of the two values is at most this number.
+            `dpcore.trace` reports a fault if the distance is larger. None allows any distance.
 
     Returns:
         The decorator.

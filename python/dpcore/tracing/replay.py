@@ -441,8 +441,8 @@ class TracedRun:
             call: function without arguments that computes the output.
             find_loss: the formula, a function of the inputs in the runs on x and x'. The formula
                 returns the pair (distance of these inputs, privacy loss).
-            declared: largest distance of the inputs for which the formula holds. None allows any
-                distance.
+            declared: the formula holds only if the distance of the inputs is at most this number.
+                None allows any distance.
             find_shown_loss: function of the inputs on x, the inputs on x' and the output. It
                 returns the privacy loss of this output. None means that all outputs have the same
                 loss.

@@ -1,4 +1,4 @@
-"""Audits of training code: of one noisy step, and of one run with canaries.
+"""Audits of training code: one noisy step, or one run with canaries (records made for an audit).
 
 The audits run the user's training code without changes. `OpacusStep` clips gradients and draws
 noise with the objects of Opacus; any other training code can be passed as a function. `OpacusStep`

@@ -410,8 +410,8 @@ class Projections:
             total: a sum of gradients, shape `(P,)`.
 
         Returns:
-            One number per column, in this order: projections on `line` and on its parts, single
-            coordinates, and differences of two coordinates.
+            One number per column, in this order: projections on `line` and on its part in each
+            single tensor, single coordinates, and differences of two coordinates.
         """
         moved = total - self.origin
         columns = [moved @ self.line / self.l2_distance_without_record]
@@ -504,9 +504,9 @@ def audit_step(
 
     The step is the noisy sum of clipped gradients, before division by the batch size. The two
     inputs are a batch of records (x) and this batch without one record (x'). The audit tests the
-    claim that one step without sampling is GDP with mu = 1/sigma. This claim is true if the noise
-    has standard deviation sigma * clip on each weight, and one record changes the sum by at most
-    clip. The audit does not test a claim on many steps with sampling.
+    claim that one step without sampling has Gaussian DP (GDP) with mu = 1/sigma. This claim is true
+    if the noise has standard deviation sigma * clip on each weight, and one record changes the sum
+    by at most clip. The audit does not test a claim on many steps with sampling.
 
     The audit reduces the sum to a few linear functions (columns). Column 0 is the projection on the
     line between the two sums without noise. Column 0 is a sufficient statistic if the noise is
@@ -527,7 +527,7 @@ def audit_step(
         left_out: index of the record that x' does not contain. With None, this is the record whose
             removal changes the sum without noise most.
         trials: number of draws on each input, from which the bound is computed. Before these draws,
-            an eighth of this number (at least 1,024) is drawn to choose an event.
+            an event (a set of outputs) is chosen from an eighth as many draws (at least 1,024).
         rng: source of the seed of all draws: None, a seed, or a numpy Generator.
 
     Returns:
@@ -537,9 +537,9 @@ def audit_step(
     Raises:
         ModuleNotFoundError: if an `OpacusStep` is made without opacus.
         TypeError: if an argument has the wrong type.
-        ValueError: if sigma or clip is not above 0, if there are fewer than 2 records, if sums are
-            not finite, change their shape or are equal for x and x', or if the step or its `clean`
-            changes the records in place, or returns different sums for the same records and seed.
+        ValueError: if sigma or clip is not above 0, or there are fewer than 2 records. Also if sums
+            are not finite, change their shape, or are equal for x and x'. Also if `step` or its
+            `clean` changes the records, or returns different sums for equal records and seeds.
 
     Source:
         Abadi et al. (2016), algorithm 1; Dong, Roth and Su (2022), theorem 2.7 (GDP of a Gaussian

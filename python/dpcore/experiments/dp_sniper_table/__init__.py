@@ -3,8 +3,8 @@
 DP-Sniper and StatDP are other auditors, which published lower bounds on the epsilon of these
 mechanisms. dpcore audits every mechanism with its default attack, on all pairs of inputs that
 DP-Sniper used. The table compares the certified bounds of dpcore with the published bounds, and
-with the exact privacy loss on these pairs. A correct bound exceeds the exact loss at most with
-probability 1 - confidence.
+with the exact privacy loss on these pairs. A correct bound exceeds the exact loss with probability
+at most 1 - confidence.
 
 The privacy loss of a pair (x, x') is the supremum over outputs y of ``ln P(y | x) - ln P(y | x')``.
 For continuous outputs, P is the density. dpcore computes the loss from the law of the outputs, not

@@ -298,9 +298,9 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
-"""Codes in the outputs, in this order: "stopped" in an output of flags; "below" and "stopped" in an
-output of values; and "stopped" in the numerical variant. The numerical variant uses 0 for
-"below"."""
+"""Codes in the outputs of sparse vector mechanisms. A flag is 1 for "above" and 0 for "below". The
+codes are, in this order: "stopped" among flags; "below" and "stopped" among released values; and
+"stopped" in the numerical variant. The numerical variant uses 0 for "below"."""
 
 
 def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floats:
@@ -347,10 +347,10 @@ def _value_svt(x: Any, size: int, rng: Rng, rho: float, nu: float, cutoff: int =
 
 
 def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Draw `size` outputs of a correct sparse vector mechanism with threshold T = 0.5.
+    """Draw `size` outputs of a sparse vector mechanism that is epsilon-DP, with threshold T = 0.5.
 
-    The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
-    "below", and -1 means "not answered".
+    The mechanism compares noisy queries with a noisy threshold, and stops after the first answer
+    "above". In an output, 1 means "above", 0 means "below", and -1 means "not answered".
 
     The noise is Lap(2/epsilon) on the threshold, and Lap(4/epsilon) on every query.
 
@@ -361,10 +361,10 @@ def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Draw `size` outputs of a correct sparse vector mechanism with threshold T = 1.
+    """Draw `size` outputs of a sparse vector mechanism that is epsilon-DP, with threshold T = 1.
 
-    The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
-    "below", and -1 means "not answered".
+    The mechanism compares noisy queries with a noisy threshold, and stops after the first answer
+    "above". In an output, 1 means "above", 0 means "below", and -1 means "not answered".
 
     The noise is Lap(2/epsilon) on the threshold, and Lap(4/epsilon) on every query.
 
@@ -377,8 +377,8 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs of a sparse vector mechanism that is not epsilon-DP.
 
-    At the first noisy query above the threshold, the mechanism releases this noisy query, and then
-    stops.
+    The mechanism compares noisy queries with a noisy threshold. At the first noisy query above the
+    threshold, the mechanism releases this noisy query, and then stops.
 
     The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
 
@@ -393,8 +393,8 @@ def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
 def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Draw `size` outputs of a sparse vector mechanism with too little noise for epsilon-DP.
 
-    The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
-    "below", and -1 means "not answered".
+    The mechanism compares noisy queries with a noisy threshold, and stops after the first answer
+    "above". In an output, 1 means "above", 0 means "below", and -1 means "not answered".
 
     The threshold is T = 1. The noise is Lap(4/epsilon) on the threshold, and Lap(4/(3 epsilon)) on
     every query.
@@ -408,7 +408,8 @@ def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Draw `size` outputs of a sparse vector mechanism without noise on the queries.
 
-    The mechanism is not epsilon-DP. It answers every query by 1 ("above") or 0 ("below").
+    The mechanism is not epsilon-DP. It compares every query with a noisy threshold, and answers 1
+    ("above") or 0 ("below").
 
     The threshold is T = 1, with noise Lap(2/epsilon).
 
@@ -423,7 +424,8 @@ def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Draw `size` outputs of a sparse vector mechanism that never stops.
 
-    The mechanism is not epsilon-DP. It answers every query by 1 ("above") or 0 ("below").
+    The mechanism is not epsilon-DP. It compares every noisy query with a noisy threshold, and
+    answers 1 ("above") or 0 ("below").
 
     The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
 
@@ -437,7 +439,8 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs of two sparse vector mechanisms on the same queries.
 
-    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017).
+    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017). Each of them compares noisy
+    queries with a noisy threshold.
 
     Both algorithms use threshold T = 1, and stop after two answers "above".
 
@@ -452,8 +455,9 @@ def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flo
 def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs of the numerical sparse vector mechanism, which is epsilon-DP.
 
-    The mechanism stops after two answers "above". The threshold is T = 1. The noise is
-    Lap(3/epsilon) on the threshold, and Lap(12/epsilon) on every query.
+    The mechanism compares noisy queries with a noisy threshold, and stops after two answers
+    "above". The threshold is T = 1. The noise is Lap(3/epsilon) on the threshold, and
+    Lap(12/epsilon) on every query.
 
     If query i is above the threshold, entry i of the output is x_i + Lap(6/epsilon), with new
     noise. If query i is below the threshold, the entry is 0. An entry of -1000 means "not

@@ -1,13 +1,13 @@
 """Test whether noise in training makes a text classifier more accurate on noisy vectors.
 
-The experiment repeats a study of DPNR. DPNR averages the vectors of words and word pairs, scales
-the mean to [0, 1] (min-max scaling), adds Laplace noise, and applies a linear classifier. The study
-trains without noise, with the noise of the test ("robust"), or with noise that varies during
-training ("adaptive"). The experiment adds a control: one model that is trained at epsilon 5 and
-tested with every noise.
+The experiment repeats a study of DPNR, a noisy text encoder. DPNR averages the vectors of words and
+word pairs, scales the mean to [0, 1] (min-max scaling), adds Laplace noise, and applies a linear
+classifier. The study trains without noise, with the noise of the test ("robust"), or with noise
+that varies during training ("adaptive"). The experiment adds a control: one model that is trained
+at epsilon 5 and tested at every noise level.
 
-Some tests also mask words, either as in the code of the study or by leaving the masked words out of
-the mean. The tables show the claimed epsilon and the true epsilon.
+Some tests also mask words. Masked words are replaced by word number 0, as in the code of the study,
+or are left out of the mean. The tables show the claimed epsilon and the true epsilon.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Config(TextOptions):
             is True.
         data: folder that contains the folders `ag_news` and `yelp` with the two corpora. By
             default, the experiment generates two corpora.
-        full: True for five seeds, and for more tests with masked words and with noise of scale
-            d/epsilon. The tests with masked words then use every number in `dims`. The tests with
-            noise of scale d/epsilon use every epsilon. d is the number of entries of a vector.
+        full: True for five seeds and for more tests. The tests with masked words then use every
+            number in `dims`. The tests with noise of scale d/epsilon (d is the number of entries of
+            a vector) then use every epsilon in `epsilons`.
         quick: True for a short run that only shows that the experiment works. The run uses a few
             hundred texts of one corpus, one dimension and four variants.
         device: device for training and tests, such as "cpu" or "cuda".
@@ -212,7 +212,8 @@ class Result(Tabled[Config]):
             dim: dimension of the text vectors.
             *how: further settings, in this order: `line` (name of the training variant), `trained`
                 (training epsilon), `mu` (share of masked words) and `mask` (treatment of masked
-                words). Settings that are left out have the defaults of `Job`.
+                words). Settings that are left out have the defaults of the class `Job` (settings of
+                one model).
         """
         return tuple(
             model for model in self.models if model.job == Job(data, dim, model.job.number, *how)
@@ -353,14 +354,14 @@ RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robus
 class Gain:
     """Difference in test accuracy between a training variant and the control.
 
-    The control is a model that is trained with noise of epsilon 5 and tested with every noise.
+    The control is a model that is trained with noise of epsilon 5 and tested at every noise level.
 
     Args:
         line: name of the training variant.
         epsilon: claimed epsilon of the noise in the test.
         mean: mean accuracy of the variant over the seeds, minus the mean accuracy of the control.
-        noise: sum of two standard deviations over the seeds. The first is for the accuracy of the
-            variant, and the second is for the accuracy of the control.
+        noise: spread of the difference over the seeds: the standard deviation of the accuracy of
+            the variant, plus the standard deviation of the accuracy of the control.
     """
 
     line: str
@@ -370,7 +371,7 @@ class Gain:
 
     @property
     def beyond(self) -> bool:
-        """True if the absolute difference in accuracy is larger than its spread (`noise`)."""
+        """True if the absolute difference in accuracy is larger than the field `noise`."""
         return abs(self.mean) > self.noise
 
 
@@ -393,8 +394,8 @@ def least_epsilon_robust_wins(result: Result, data: str, dim: int) -> float | No
 
     The variant "robust" is trained with noise, and "not robust" without noise. The function
     compares mean test accuracies. The variant "robust" must be more accurate than "not robust" at
-    the returned epsilon, and at every larger tested epsilon. The result is None if this is false at
-    the largest epsilon.
+    the returned epsilon, and at every larger tested epsilon. The result is None if "robust" is not
+    more accurate at the largest tested epsilon.
     """
     crossing = None
     for epsilon in reversed(result.config.epsilons):
@@ -458,9 +459,11 @@ def _table_title(size: Size, dim: int, result: Result) -> str:
 
 
 def format_mean_sd(values: Values) -> str:
-    """Return the mean of values as text, with the standard deviation in units of the last digit.
+    """Return the mean of values as text, followed by the standard deviation in brackets.
 
-    The text is "-" if `values` is empty.
+    The number in brackets counts thousandths: "0.850(12)" is a mean of 0.850 with a standard
+    deviation of 0.012. The brackets are left out if there is only one value. The text is "-" if
+    `values` is empty.
     """
     if not values:
         return "-"

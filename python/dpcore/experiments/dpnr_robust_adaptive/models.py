@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SOURCE: Final = "Zouhri and Abecidan (2021), figures 7 and 8: means of five runs, no spread"
 
 EPSILONS: Final = (0.05, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-"""Claimed epsilons in the rows of the study's tables."""
+"""Claimed epsilons in the rows of the tables of Zouhri and Abecidan (2021)."""
 
 PLAIN, ROBUST, ADAPTIVE = "not robust", "robust", "adaptive"
 
@@ -75,7 +75,8 @@ _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] 
 of the tables are available."""
 
 CROSSINGS: Final = dict(zip(_NOISY_ACCURACIES, (4.0, 5.0, 3.0, 0.5), strict=True))
-"""Smallest epsilon from which on "robust" is more accurate than "not robust" in the study."""
+"""For each corpus and dimension: smallest epsilon from which on "robust" is more accurate than "not
+robust" in the study of Zouhri and Abecidan (2021)."""
 
 
 def published_accuracy(
@@ -113,13 +114,15 @@ MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "ye
 """Kind of texts that `dpcore.text.generated` generates to replace each corpus."""
 
 MU_EPSILON: Final = 4.0
-"""Claimed epsilon of the noise in tests with masked words, as in the study."""
+"""Claimed epsilon of the noise in tests with masked words, as in Zouhri and Abecidan (2021)."""
 
 CONSTANT: Final = 5.0
-"""Training epsilon of the control, which is tested with every noise."""
+"""Epsilon of the noise with which the control is trained. The control is tested at every noise
+level."""
 
 SOUND_AT: Final = (1.0, 4.0, 5.0)
-"""Epsilons at which the variant "robust, b = d/epsilon" is tested, unless `full` is True. Each
+"""Epsilons at which the variant "robust, b = d/epsilon" is trained and tested, unless `full` is
+True. The noise of this variant has scale b, and d is the number of entries of a vector. Each
 epsilon requires a separate model, and the accuracy of all these models is at chance level."""
 
 MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
@@ -176,8 +179,9 @@ LINES: Final = {
         TrainingVariant("not robust, <unk>", unknown="token", drawn=False),
     )
 }
-"""Training variants by name. The study trains at epsilon 10/n in epoch n, for five epochs, from 10
-to 2. The variant "stretched 10 to 2" does the same for any number of epochs."""
+"""Training variants by name. In epoch n of five epochs, Zouhri and Abecidan (2021) train at epsilon
+10/n, which falls from 10 to 2. In the variant "stretched 10 to 2", epsilon falls from 10 to 2 in
+any number of epochs."""
 
 NAMES: Final = tuple(LINES)
 
@@ -216,8 +220,8 @@ class Job(Shown):
             model for each epsilon.
         mu: share of the words that are masked in training.
         mask: treatment of masked words, "leave_out" or "zero_id" (see `Test`), or "". If `mu` is 0,
-            words are masked only in tests, and `mask` determines the vocabulary and the masks of
-            the tests.
+            the training masks no words. The field `mask` then determines how the tests mask words,
+            and which vocabulary the model has.
     """
 
     data: str

@@ -99,8 +99,8 @@ class Material:
     Args:
         corpus: the texts.
         facts: source and sizes of the texts.
-        unseen: one boolean for each test text. It is True for the first copy of a text that is
-            neither a training nor a validation text.
+        unseen: one boolean for each test text. The boolean is True for the first copy of a text
+            that is neither a training nor a validation text.
         truth: attributes of the test texts, 0 or 1, shape `(texts, attributes)`.
         extractors: dict with the name of each encoder as a key, and the encoder as the value.
         pairs: dict with the name of each encoder as a key, and a pair of training texts as the
@@ -184,7 +184,8 @@ NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "so
     "iid": ("iid", "published"),
     "sound": ("iid", "sound"),
 }
-"""Systems of DPNR with noise, each with the arguments `noise` and `scale` of `DPNR`."""
+"""Names of the systems of DPNR with noise. The value of each name is a pair: the arguments `noise`
+and `scale` of the class `DPNR`."""
 
 BASELINES: Final = (
     "MinMaxAdversary",
@@ -192,13 +193,14 @@ BASELINES: Final = (
     "AdversarialGeneration",
     "Declustering",
 )
-"""Baselines: classes in `.defences`. They train an encoder against an opponent."""
+"""Baselines, the names of classes in `.defences`. Each class trains an encoder against an
+opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
 """Learning rate of the linear classifier on top of an encoder, and the factor that multiplies the
 learning rate after every epoch. All systems of DPNR use the same values. The values were chosen on
-the test texts, so the accuracies in the column "main" are slightly too high. The attackers did not
-use these test texts."""
+the test texts, so the accuracies in the column "main" are slightly too high. The attackers were
+neither trained nor chosen on the test texts."""
 _TRAINING_STEPS: Final = 3660
 """Number of training steps of the classifier: 20 epochs on the corpus of the paper."""
 _EPOCH_LIMITS: Final = (20, 40)
@@ -256,8 +258,9 @@ def list_systems(
 
     Args:
         encoders: names of the text encoders for DPNR.
-        levels: claimed epsilons. The systems "shared" and "iid" are listed with every epsilon. The
-            system "sound" is listed only with the largest epsilon.
+        levels: claimed epsilons. The systems "shared" (equal noise on all entries) and "iid"
+            (independent noise on every entry) are listed with every epsilon. The system "sound"
+            (noise for which the claim is true) is listed only with the largest epsilon.
         strengths: weights of the opponent in the training of a baseline, each above 0. A weight is
             stated as a multiple of the default weight of the baseline. If `strengths` is not empty,
             one system with weight 0 (training without an opponent) is added.
@@ -302,7 +305,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
     Args:
         case: settings of the system.
         encoder: encoder of the texts, or None for a baseline (the baseline trains an encoder).
-        corpus: the texts, with a split.
+        corpus: the texts, split into training, validation and test texts.
         names: names of the attributes that a baseline learns to hide.
         seed: seed of the training.
         device: torch device of the training.
@@ -340,7 +343,8 @@ def encode_with_call_seed(encode: Encode, texts: Any, seed: int, call: int) -> A
 
 
 BUDGETS: Final = {"quick": (2, 5), "usual": (2, 5, 10), "full": (5, 10, 30)}
-"""Numbers of training epochs after which the naive attacker is tested, by `Config.size`."""
+"""Numbers of training epochs after which the naive attacker (a simple neural network) is tested,
+for each size of the experiment (`Config.size`)."""
 _NAIVE_STARTS: Final = {"quick": 1, "usual": 2, "full": 5}
 """Number of random initialisations of the naive attacker, by `Config.size`."""
 _USUAL_TRANSFORMS: Final = ("raw", "row minimum subtracted")
@@ -413,7 +417,7 @@ class Run(Shown):
 
     @property
     def certified(self) -> float | str:
-        """Lower bound on epsilon, certified by the attack on the first attribute of this system.
+        """Lower bound on epsilon, certified by an attack that infers only the first attribute.
 
         If no bound is certified, the value is a text with the reason.
         """
@@ -431,7 +435,10 @@ class Run(Shown):
 
     @property
     def group(self) -> Group:
-        """Results of the best attacker on the unseen test texts that have the first attribute."""
+        """Results of the best attacker on the unseen test texts that have the first attribute.
+
+        Unseen texts are neither training nor validation texts.
+        """
         return self.chosen.groups[len(self.chosen.attributes) == 1]
 
 

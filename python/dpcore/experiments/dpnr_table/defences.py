@@ -450,14 +450,14 @@ class MinMaxOpponent(Opponent):
 class MinMaxAdversary(Defended):
     """Text encoder that is trained to make a discriminator bad at predicting private attributes.
 
-    The training solves ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``. CE
-    is the cross-entropy.
-
     The discriminator D predicts the attribute from the vector of a text. M consists of the
-    extractor (which computes the vector) and the classifier of the label. On every batch, D takes
-    one training step, and then M takes one training step. For several attributes, CE(attribute) is
-    the mean of the cross-entropies of all attributes. The encoder claims no epsilon. The base class
-    `Defended` describes all methods and the arguments that are not listed here.
+    extractor (which computes the vector) and the classifier of the label. The training solves
+    ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``. CE is the cross-entropy.
+
+    On every batch, D takes one training step, and then M takes one training step. For several
+    attributes, CE(attribute) is the mean of the cross-entropies of all attributes. The encoder
+    claims no epsilon. The base class `Defended` describes all methods and the arguments that are
+    not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
@@ -501,15 +501,15 @@ class AdversarialClassification(Defended):
     """Text encoder that is trained to make a discriminator predict *wrong* attribute values.
 
     The training minimises ``CE(label) + strength L``, with ``L = CE(not b; D)``. CE is the
-    cross-entropy, and b is the value of the attribute. The discriminator D predicts b from the
-    vector of a text. On every batch, D takes a training step to predict b. Then the extractor
-    (which computes the vector) takes a training step to make D predict a wrong value. In the paper,
-    an attribute has two values. If an attribute has more values, all wrong values have equal
-    weights.
+    cross-entropy, b is the true value of the attribute, and ``not b`` is a wrong value. The
+    discriminator D predicts b from the vector of a text. On every batch, D takes a training step to
+    predict b. Then the extractor (which computes the vector) takes a training step to make D
+    predict a wrong value. In the paper, an attribute has two values. If an attribute has more
+    values, all wrong values have equal weights.
 
     L is at least 0, and the gradient of L is large if D is certain of the true value. A large
-    strength lowers the accuracy of the label. The encoder claims no epsilon. The base class
-    `Defended` describes all methods and the arguments that are not listed here.
+    strength lowers the accuracy of the predicted label. The encoder claims no epsilon. The base
+    class `Defended` describes all methods and the arguments that are not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.

@@ -78,7 +78,7 @@ class Config(TextOptions):
     """Options of an experiment that attacks and audits text systems (DPNR, and baselines).
 
     Args:
-        trials: number of outputs that an audit draws for each of its two texts.
+        trials: number of outputs that an audit draws for each of the two audited texts.
         seed: int in [0, 2**63). The experiment derives a separate seed for every system from this
             seed.
         seeds: number of trainings of each system. The table shows the mean and the standard

@@ -146,8 +146,8 @@ class Result(Tabled[Config]):
     def shown(self) -> tuple[Row, ...]:
         """Results of the audits that the table shows, sorted by package.
 
-        If this run audited a mechanism, the table shows the new result. Otherwise, the table shows
-        the result of an earlier run, if there is one.
+        If this run audited a mechanism without a failure, the table shows the new result.
+        Otherwise, the table shows the result of an earlier run, if there is one.
         """
         counted = {_row_key(row) for row in self.rows if not row.failure}
         recorded = {_row_key(row) for row in self.recorded}
@@ -158,7 +158,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Texts about all mechanisms with different verdicts in this run and in an earlier run."""
+        """Descriptions of all mechanisms whose verdict differs between this and an earlier run."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"

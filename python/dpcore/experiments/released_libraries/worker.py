@@ -40,8 +40,8 @@ def main(package: str, path: str, options: dict[str, Any]) -> None:
 
     Args:
         package: name of the package on PyPI.
-        path: file to which the function appends lines of JSON. It writes a line before and after
-            each audit.
+        path: file to which the function appends lines of JSON. The function writes a line before
+            and after each audit.
         options: dict with four keys: `seed`, `trials`, `slow` and `done`. `trials` is the largest
             number of draws on each input, or None for no limit. `slow` is True to include
             mechanisms whose audit is slow. `done` is a list with the names of the mechanisms that
@@ -106,7 +106,7 @@ def build_mechanism(case: Case) -> Any:
     """Build a mechanism of a released package, for use in `dpcore.audit`.
 
     If the package provides a function that returns a single output, the mechanism calls this
-    function once for each draw.
+    function once for each output.
 
     Args:
         case: description of the mechanism.

@@ -1,4 +1,4 @@
-"""Attack that infers words from their word2vec vectors, by means of vectors of the attacker."""
+"""Attack that infers words from word2vec vectors, with word vectors that the attacker trains."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

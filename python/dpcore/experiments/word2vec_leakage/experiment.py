@@ -1,4 +1,4 @@
-"""Attack that infers words from their word2vec vectors, by means of vectors of the attacker.
+"""Attack that infers words from word2vec vectors, with word vectors that the attacker trains.
 
 A corpus is split into two halves. The victim trains word vectors (an embedding) on one half, and
 the attacker trains word vectors on the other half. The attacker sees the victim's vector of a
@@ -6,10 +6,10 @@ private word, and searches for the nearest vectors in the attacker's embedding. 
 if one of these vectors belongs to the private word.
 
 The attack succeeds often if the training of both embeddings starts from the same vector for each
-word, as in gensim up to version 3.8. It succeeds rarely if the first vectors are different, as in
-current gensim versions. However, if the attacker knows the victim's vectors of a few hundred words
-(the anchors), the attack succeeds often again. The experiment also adds noise to the victim's
-vectors, and shows the claimed and the true epsilon of this noise.
+word, as in gensim up to version 3.8. The attack succeeds rarely if the two trainings start from
+different vectors, as in current gensim versions. However, if the attacker knows the victim's
+vectors of a few hundred words (the anchors), the attack succeeds often again. The experiment also
+adds noise to the victim's vectors, and shows the claimed and the true epsilon of this noise.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("overlapping", "hashed", 0): (".191", ".292"),
 }
 """Shares of found words in an earlier single run: for the nearest word, and for the nearest five
-words. The run had 1,496 held-out words, and the attacker's embedding had 3,537 words."""
+words. The run had 1,496 held-out words (the words that the attack searched for), and the attacker's
+embedding had 3,537 words."""
 
 STUDY: Final = (".24", ".33")
 """Shares of found words in the DPNR study, for the nearest word and for the nearest five words. The
@@ -67,13 +68,15 @@ STARTS: Final = {
     "same": "gensim 4, same seed",
     "other": "gensim 4, other seed",
 }
-"""Choices of the first vectors of victim and attacker, with titles for the table."""
+"""Ways to choose the vectors from which the training of victim and attacker starts, with titles for
+the table."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
-"""Share of sentences that the two halves have in common, by name."""
+"""Names of the ways to split the sentences into two halves. The value of each name is the share of
+sentences that both halves contain."""
 
 ANCHORED: Final = 500
-"""Largest number of anchors that the tables show."""
+"""Largest number of anchors (words whose vectors the attacker knows) that the tables show."""
 
 DROPPED: Final = 3
 """Number of leading principal directions that are removed in one row of the tables. Without these
@@ -310,9 +313,10 @@ class Result(Tabled[Config]):
         """Return the results of the attacks with the given settings, one per repetition.
 
         The tuple is empty if the experiment did not run an attack with these settings. `start` is a
-        key of `STARTS`, the way to choose the first vectors. `anchors` is the number of words whose
-        vectors the attacker knows. `epsilon` is the claimed epsilon of the noise, or None for
-        attacks without noise. All further settings are fields of `Cell` and `Leakage`.
+        key of `STARTS`, the way to choose the vectors from which the training starts. `anchors` is
+        the number of words whose vectors the attacker knows. `epsilon` is the claimed epsilon of
+        the noise, or None for attacks without noise. All further settings are fields of `Cell` and
+        `Leakage`.
         """
         kind = start, halves, size, held_out, anchors, epsilon, centred, dropped
         return tuple(cell.found for cell in self.cells if cell.kind == kind)

@@ -1,4 +1,4 @@
-"""Training of word2vec vectors, noise on them, and an attack that infers their words.
+"""Training of word2vec vectors, noise for these vectors, and an attack that infers words.
 
 A corpus is split into two halves. The victim trains word vectors on one half, and the attacker
 trains word vectors on the other half. The victim may add noise to the vectors. The attack takes the
@@ -40,8 +40,8 @@ __all__ = [
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
-"""Choices of the first vectors: gensim's random numbers, or numbers from a hash of word and
-seed."""
+"""Ways to choose the vectors from which the training starts: gensim's random numbers, or numbers
+from a hash of word and seed."""
 
 _COSINES_PER_BLOCK: Final = 2**23
 """Number of cosines in a block (64 MiB)."""
@@ -491,8 +491,8 @@ def attack_embedding(
         anchors: words whose vectors the attacker knows in both embeddings. If `anchors` is empty,
             the vectors are not rotated.
         topn: one or several numbers n. A word is found if it is among the nearest n words.
-        centre: True to subtract the mean of the entries from each vector. This removes the shift
-            that arises when entries are rescaled to [0, 1].
+        centre: True to subtract the mean of the entries from each vector. The subtraction removes
+            the shift that arises when entries are rescaled to [0, 1].
         drop: number of leading principal directions that the function removes from each embedding.
             If the number is above 0, the function also removes the mean vector. All vectors of an
             embedding have similar components in the leading directions. These components can hide

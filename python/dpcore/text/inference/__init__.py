@@ -1,4 +1,4 @@
-"""Inference of private attributes from encoded texts, by an attacker chosen on validation."""
+"""Inference of private attributes from encoded texts, by an attacker chosen on validation texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attackers (a transform of vectors and a classifier), and functions that call encoders."""
+"""Attackers (a transform of vectors with a classifier), and functions that call encoders."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _MAX_COMPARED_TEXTS: Final = 8
 _TIMED_CALL_SIZES: Final = (8, 64)
 """Numbers of texts in two timed calls, which show the time per text and the time per call."""
 ENCODER_STREAM_KEY: Final = 31
-"""Key of the encoder's random generators; the number of the part is a second key."""
+"""Key of the encoder's random generators. A second key is 0 for train, 1 for valid, 2 for test."""
 
 _TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
 """Numbers of trailing zero bits, typical of grids, half types, float32 and short decimals."""
 CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
-"""Transforms for which the score of a text depends on the other texts in the same call."""
+"""Transforms for which a text's score depends on the other texts in the same encoder call."""
 _NETWORK_BATCH_SIZE: Final = 200
 _NETWORK_STEPS: Final = 600
 """Training steps of the network: 10 epochs on 11,657 texts. Then its F1 is stable."""
@@ -289,7 +289,7 @@ def normalise_rows(vectors: Vectors) -> Vectors:
 
 
 def subtract_call_mean(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each column. This removes a noise vector that was added to all rows.
+    """Subtract from each column its mean. This removes a noise vector that was added to all rows.
 
     Example:
         >>> subtract_call_mean(np.array([[0.0, 2.0], [1.0, 4.0]]) + 7.0)
@@ -339,7 +339,7 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
     "row summaries": row_statistics,
     "rows, call and summaries": join_raw_call_centred_and_stats,
 }
-"""The transforms, by the names that `Attacker` takes."""
+"""Mapping from the names of transforms, which `Attacker` accepts, to the transforms."""
 
 
 @explain_argument_errors
@@ -560,7 +560,7 @@ class FittedAttacker:
 
     Args:
         attacker: the attacker before the fit.
-        models: tuple with one fitted model for all attributes together, or one for each attribute.
+        models: tuple with one fitted model for all attributes, or one model for each attribute.
         target: the attributes that the attacker infers.
         counts: number of training texts with each value, if there is one attribute with more than
             two values. Otherwise None.

@@ -1,4 +1,4 @@
-"""Attackers who know the noise distribution and the vectors without noise of training texts."""
+"""Attackers that know the noise distribution and the noiseless vectors of training texts."""
 
 from __future__ import annotations
 

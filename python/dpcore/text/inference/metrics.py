@@ -30,9 +30,9 @@ _MAX_CORRELATION: Final = 1.0 - 1e-12
 _MAX_CHUNK_ENTRIES: Final = 2**21
 
 RANKINGS: Final = ("auc", "true-positive rate", "balanced accuracy")
-"""Measures of scores for one attribute with two values; the attack uses all by default."""
+"""Measures of scores for an attribute with two values. By default, all three are used."""
 CORRELATION: Final = "correlation"
-"""Measure for a number: Spearman's correlation."""
+"""Name of the measure for numbers, such as ages: Spearman's correlation."""
 TOP: Final = 5
 """Number of highest-ranked values in the top-5 share: the share of texts whose true value is one of
 these values."""
@@ -194,8 +194,8 @@ class Ranking:
     def permutation_z_score(self, scores: Vectors, truth: Any, cells: Any) -> float:
         """Compare this measure with its values after random permutations of the true values.
 
-        The result is the measure minus its mean over the permutations, divided by its standard
-        deviation over the permutations.
+        The result is the measure minus its mean over the permutations, divided by the standard
+        deviation of the measure over the permutations.
 
         Args:
             scores: scores of the texts, shape (n,).
@@ -252,13 +252,14 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
     """Compute the one-sided permutation p-value of the sum of `weights * truth` over all texts.
 
     A cell is a set of texts, such as the texts with the same main label. The permutations exchange
-    true values only within a cell. The null hypothesis is that within a cell the scores give no
-    information on the true value. Under this hypothesis, all permutations are equally likely.
-    Therefore the p-value is valid for any number of texts. The function stops after fewer
-    permutations if the p-value is large (Besag and Clifford, 1991).
+    true values only within a cell. The weights are computed from scores. The null hypothesis is
+    that, within a cell, the scores give no information on the true value. Under this hypothesis,
+    all permutations are equally likely. Therefore the p-value is valid for any number of texts.
+    There are at most 1,999 permutations, and fewer if the p-value is large (Besag and Clifford,
+    1991).
 
     Args:
-        weights: weights of the texts, computed from scores, shape (n,).
+        weights: weights of the texts, shape (n,).
         truth: true values of the texts, 0 or 1, or numbers, shape (n,).
         cells: index of the cell of each text, from 0.
         seed: seed of the permutations.
@@ -365,7 +366,7 @@ class Truth:
         return mid_rank_fractions(some, none), 1.0 - mid_rank_fractions(none, some)
 
     def find_rates(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
-        """Compute the true- and the false-positive rate of scores, with exact intervals.
+        """Compute the true-positive rate and the false-positive rate, with exact intervals.
 
         A text is predicted positive if its score is at or above `threshold`.
         """
@@ -575,8 +576,8 @@ class Group(Record, word="Group"):
             correctly.
         main: share of the texts with this value for which the main label is predicted correctly.
             None if the corpus has no labels.
-        gap: `main` minus the same share among the test texts with other values. None if `main` is
-            None, or if all test texts have this value.
+        gap: `main` minus the share of correctly predicted main labels among the test texts with
+            other values. None if `main` is None, or if all test texts have this value.
     """
 
     attribute: str
@@ -595,7 +596,7 @@ class MainTask(Record, word="MainTask"):
     Attributes:
         attacker: names of the classifier and the transform that predict the label. Two candidates
             are compared: the attacker that was chosen for the private attribute, and the first of
-            all attackers. The candidate with the better accuracy on validation is used.
+            all attackers. The candidate with the better accuracy on the validation texts is used.
         accuracy: share of test texts whose label is predicted correctly.
         majority: share of test texts with the label that is most frequent in the training texts.
         gain: `accuracy` minus `majority`, with its interval.

@@ -30,8 +30,8 @@ class Floor(Record, word="Floor"):
             frequent value among texts with the same main label). If the attribute is a number:
             "median" or "median given the main label".
         accuracy: accuracy of the baseline on the test texts; NaN if the attribute is a number.
-        f1: F1 on the test texts, for the baseline with the best F1 on the training texts. NaN if
-            the attribute is a number.
+        f1: F1 of the baseline on the test texts; NaN if the attribute is a number. For attributes
+            with two values, the answers are the ones with the best F1 on the training texts.
         gain: advantage of the attacker over the baseline on the test texts, with its interval. If
             the attacker is chosen by "accuracy" or "f1", `gain` is the accuracy or F1 of the
             attacker minus the accuracy or F1 of the baseline. If the attacker is chosen by "auc",
@@ -203,8 +203,9 @@ class ValueFigures(Record):
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return two texts for a report: the measures of a baseline, and the name of a measure.
 
-        The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
-        the measure by which the attacker was chosen.
+        A baseline is a guess that does not use the vectors of the texts. The second text names the
+        measure in which `floor.gain` compares the attacker with the baseline, such as "AUC".
+        `measure` is the measure by which the attacker was chosen.
         """
         by = "F1" if measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
         return f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}", by
@@ -283,8 +284,9 @@ class ManyValues(ValueFigures, word="ManyValues"):
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return two texts for a report: the measures of a baseline, and the name of a measure.
 
-        The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
-        the measure by which the attacker was chosen.
+        A baseline is a guess that does not use the vectors of the texts. The second text names the
+        measure in which `floor.gain` compares the attacker with the baseline, such as "AUC".
+        `measure` is the measure by which the attacker was chosen.
         """
         figures, by = ValueFigures.describe_floor(self, floor, measure)
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by

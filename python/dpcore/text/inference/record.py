@@ -238,7 +238,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True if predictions of the main label do not significantly beat the majority label.
+        """True if predicted main labels are not significantly better than a constant prediction.
+
+        The constant prediction is the most frequent label of the training texts.
 
         If the value is True, the vectors may contain no useful information. Then a failed attack is
         not evidence of privacy.
@@ -312,9 +314,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def true_positive_rate(self, false_positive_rate: float = 0.05) -> float:
         """Return the attacker's true-positive rate on the test texts at a false-positive rate.
 
-        The threshold is the lowest score for which at most the given share of the negative test
-        texts has a higher score. This threshold is chosen on the test texts. Therefore the result
-        is slightly too large.
+        The threshold is the lowest score that fulfils this condition: the share of the negative
+        test texts with a higher score is at most the given rate. This threshold is chosen on the
+        test texts. Therefore the result is slightly too large.
 
         Args:
             false_positive_rate: largest share of the negative texts above the threshold, in [0, 1].

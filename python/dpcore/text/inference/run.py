@@ -49,7 +49,7 @@ from .targets import Kind, Parts, Target, floor_answers, positive_shares, prior_
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 
-"""Possible meanings of "neighbours" in a claim."""
+"""Possible meanings of "neighbours" in a claim of differential privacy."""
 
 _COUNTED_SHARE: Final = 0.9
 """Share of the test texts on which the event is counted. The event was chosen on validation texts.
@@ -149,8 +149,8 @@ def certify(
         seed: seed of the random choice of the test texts on which E is counted.
 
     Returns:
-        The audit, with the bound. In the audit, the input x' stands for the texts with the value on
-        the left of the inequality.
+        The audit, with the bound. An audit compares two inputs x and x'. Here x' stands for the
+        texts with the value on the left of the inequality.
     """
     sides, values = _split_by_truth(*test_scores), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
@@ -247,8 +247,8 @@ def infer(
     Args:
         encode: encoder, in one of these forms:
 
-            - a function list[str] -> array of shape (n, d), or an object with such a method
-              `encode`;
+            - a function list[str] -> array of shape (n, d), or an object whose method `encode` is
+              such a function;
             - a function from one text to a vector;
             - a feature-extraction pipeline of the library transformers, whose token vectors are
               averaged;
@@ -272,8 +272,8 @@ def infer(
             "norm-scaled", "call mean subtracted" and "row summaries". The default is the attackers
             of `dpcore.text.inference.usual`, and also "likelihood" if the noise is known. If the
             class of an estimator is not from scikit-learn, the estimator learns from only one
-            encoding of each training text. The same applies if the estimator holds out training
-            texts to compare settings.
+            encoding of each training text. An estimator that holds out training texts to compare
+            settings also learns from only one encoding.
         measure: measure by which the attacker is chosen and tested: "auc", "true-positive rate" (at
             1 % false positives), "balanced accuracy", "accuracy" or "f1". If you pass one measure,
             its test uses the whole significance level. With None, the measures depend on the
@@ -295,9 +295,9 @@ def infer(
             The second vector is from a call with several texts. With None, the distance is 1e-5, or
             .05 for bfloat16 and float16.
         copies: number of encodings of each training text, if the encoder has an argument `rng`.
-            With None, the number is 10, or a smaller number of at least 2 if 10 encodings have more
-            than 8 million entries together. The number is 1 if two encodings are equal, or if
-            further encodings would take more than 30 s.
+            With None, the number is 10. If 10 encodings have more than 8 million entries in total,
+            the number is smaller, but at least 2. If two encodings are equal, or if further
+            encodings would take more than 30 s, the number is 1.
         rng: None, an int seed in [0, 2**63) or a numpy Generator. The field `seed` of the result
             has the seed.
         progress: True shows a progress bar over the attackers, and messages about steps that take
@@ -313,8 +313,8 @@ def infer(
         ValueError: for one of these reasons:
 
             - the corpus lacks the attribute, or lacks train, valid or test;
-            - all texts in train, valid or test have the same value of the attribute, or all texts
-              of a part are left out;
+            - one of the parts train, valid and test has only one value of the attribute, or all
+              texts of the part are left out;
             - the encoder returns a wrong number of vectors, vectors of different lengths, or NaN;
             - the vector of a text depends on the other texts in the same call of the encoder.
         ImportError: if an attacker needs scikit-learn, which is not installed.

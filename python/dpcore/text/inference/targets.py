@@ -1,4 +1,4 @@
-"""Attributes that an attacker infers, the texts, and answers that do not use the vectors.
+"""Attributes and texts of an attack, and baseline answers that do not use the vectors.
 
 A target is what an attacker infers: one attribute of two or more values, one number such as an age,
 or several attributes of two values each. A baseline answers without the vectors. It uses the
@@ -23,10 +23,11 @@ _UNNAMED_COLUMN: Final = "attribute"
 """Name of a column that was passed without a name."""
 
 MANY_VALUES: Final = 50
-"""From this number of values on, `usual` returns fast attackers, and groups are not listed."""
+"""If an attribute has at least this number of values, `usual` returns fast attackers, and reports
+omit the accuracy for each value."""
 
 Kind = Literal["values", "number"]
-"""Treatment of a column: classes or numbers."""
+"""Treatment of an attribute: separate classes ("values") or numbers ("number")."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,8 @@ def floor_answers(
     A cell is a set of texts, for example all texts with the same main label. The predictions are
     learned on the training texts. All texts of a cell get the same prediction:
 
-    - For accuracy, the prediction is the most frequent value in the cell.
+    - For accuracy, and for F1 of an attribute with more than two values, the prediction is the most
+      frequent value in the cell.
     - For F1 of attributes with two values, the function computes the share of positive training
       texts for each pair of a cell and an attribute. The prediction is positive for the k pairs
       with the largest shares. The number k maximises F1 on the training texts (Lipton, Elkan and

@@ -1,4 +1,4 @@
-"""Next-word models (trained with or without DP-SGD), canary texts, and distances of models.
+"""Next-word models (trained with or without DP-SGD), canary texts, and distances between models.
 
 The package can be imported without torch. Training without privacy needs
 `pip install dpcore[torch]`, and private training needs `pip install dpcore[dpsgd]`.

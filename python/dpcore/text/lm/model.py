@@ -535,8 +535,8 @@ def fit(
         epochs: number of passes over the texts. None means the number stated above.
         batch: number of texts per step. None means the number stated above.
         lr: learning rate of the first step. None means the rate stated above.
-        rate: "fixed" trains with `lr` and `clip`. "searched" first searches for better values than
-            `lr` and `clip`, by trainings on `public` with the same noise and number of steps.
+        rate: "fixed" trains with `lr` and `clip`. "searched" first searches for better values, by
+            trainings on `public` with the noise and number of steps of the private training.
         public: at least 100 public texts for the search: a list of strings, or a `Corpus`, whose
             training part is used. A quarter of the texts (at most 400) is used to compare settings,
             the others to train models. Epsilon does not cover public texts.
@@ -555,7 +555,7 @@ def fit(
     Raises:
         ModuleNotFoundError: if torch is missing, or opacus is missing for private training.
         TypeError: if an argument has a wrong type.
-        ValueError: if a value is out of range, there are fewer texts than a batch, or the loss
+        ValueError: if a value is out of range, there are fewer texts than `batch`, or the loss
             diverges.
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
 

@@ -27,7 +27,7 @@ _MAX_GRADIENT_NORM: Final = 0.25
 _RATE_DIVISOR: Final = 4.0
 """Divisor of the learning rate if the validation loss does not decrease."""
 DIVERGED_WORD_LOSS: Final = 1e4
-"""A training has diverged if its loss per word reaches it. Uniform answers have loss ln V."""
+"""A training counts as diverged if its loss per word, in nats, reaches this value."""
 _PATIENCE_EPOCHS: Final = 4
 """Training stops after this number of epochs in a row without a lower loss."""
 _BATCHES_PER_POOL: Final = 25

@@ -20,7 +20,7 @@ from ..corpus import Vocabulary
 
 Ids = npt.NDArray[np.int64]
 Rows = Sequence[Ids]
-"""Word numbers of each text."""
+"""Type of a list with the word numbers of each text."""
 _MIN_VOCABULARY_COUNT: Final = 2
 """Smallest number of occurrences of a word in a vocabulary that is created from training texts."""
 
@@ -70,7 +70,10 @@ class TextRows(Shown):
                 yield number - first if number >= first else self.size
 
     def count_targets_per_word(self, rows: Rows) -> Ids:
-        """Count how often the model must predict each word, in texts given as word numbers.
+        """Count, for each word of the vocabulary, how often the model must predict it in texts.
+
+        Args:
+            rows: the texts, each as an array of word numbers.
 
         Returns:
             Counts, shape `(V,)`, one per word that the model can predict. The first word of each

@@ -49,8 +49,9 @@ class Distances(Record):
             not change if an array is multiplied by a number. The distance also does not change if
             the same vector is added to all rows of an array.
         procrustes: squared Frobenius distance between the normalised arrays, from 0 to 2, after one
-            array is multiplied by the best orthogonal matrix. If a change of the arrays does not
-            change `cka`, it does not change this distance.
+            array is multiplied by the best orthogonal matrix. Like `cka`, this distance does not
+            change if an array is multiplied by a number or by an orthogonal matrix, or if the same
+            vector is added to all rows of an array.
         rows: number of rows of each array.
         columns: number of columns of the first array, and number of columns of the second array.
         directions: for each array, the number of singular directions that PWCCA uses. PWCCA uses a

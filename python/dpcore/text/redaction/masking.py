@@ -371,8 +371,8 @@ class PolicyMechanism(Shown):
     Args:
         policy: the redaction policy, which gives each word a level.
         level: largest level of a masked word, in [0, 1].
-        safe: texts of the safe set. The mechanism fits the policy on its input and on these texts.
-            None if the mechanism does not fit the policy.
+        safe: texts that are not sensitive. The mechanism fits the policy on its input and on these
+            texts. None if the mechanism does not fit the policy.
         words: number of output entries for each text. With None, it is the number of words of the
             longest text of the input.
     """
@@ -463,11 +463,11 @@ def policy_mechanism(
         policy: a redaction policy. If `safe` is passed, the policy must have a method `fit`.
         level: largest level of a masked word, in [0, 1]. For the policies of this package, `level`
             is the share of the words to mask.
-        safe: second argument of `policy.fit(sensitive, safe)`: the texts of the safe set. If these
-            texts are passed, the mechanism calls `policy.fit(x, safe)` for its input x. Then the
-            fit is a part of the audited mechanism. The fit runs once for each output if the fit or
-            the policy is random, and otherwise once for each input. Use None for a policy that does
-            not need a fit, or that was fitted on public texts.
+        safe: texts that are not sensitive: the second argument of `policy.fit(sensitive, safe)`. If
+            these texts are passed, the mechanism calls `policy.fit(x, safe)` for its input x. Then
+            the fit is a part of the audited mechanism. The fit runs once for each output if the fit
+            or the policy is random, and otherwise once for each input. Use None for a policy that
+            does not need a fit, or that was fitted on public texts.
         words: largest number of words of a text, which is the last dimension of the outputs. With
             None, it is the number of words of the longest text of the input. Then the longest texts
             of the two inputs must have the same number of words.

@@ -1,4 +1,4 @@
-"""Measurements for `sweep`: attacks on redacted texts, divergences of two sets, and utility."""
+"""Measurements for `sweep`: attacks, divergences of two sets of redacted texts, and utility."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .attackers import NGramRegression, TextEstimator
 from .masking import MASK, split_words
 
 ORDERS: Final = (1.0, 2.0)
-"""Orders of the Renyi divergences in each split: KL (order 1) and D_2 (order 2)."""
+"""Orders of the Renyi divergences in each split of the texts: KL (order 1) and D_2 (order 2)."""
 
 _CURVE_ORDERS: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 """Orders of the Renyi divergences in the first split; these divergences are converted to
@@ -122,13 +122,13 @@ class Figures(Record, word="Figures"):
 
 
 FIGURES: Final = tuple(field.name for field in fields(Figures))
-"""Names of the measurements."""
+"""Names of the measurements in `Figures`."""
 
 
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
-    """A redacted test document whose set (sensitive or safe) the attack infers correctly.
+    """A redacted test document whose set (sensitive or safe) an attack infers correctly.
 
     Args:
         row: position of the document, counted from 0, in the list of sensitive texts or of safe
@@ -288,7 +288,7 @@ def _attacker_by_index(attacker: Attacker, columns: Floats) -> Attacker:
 
 
 def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
-    """Let attackers infer the set of each test text (sensitive or safe); report their success.
+    """Let attackers infer whether each test text is sensitive or safe, and report their success.
 
     Each attacker receives the row numbers of texts. From a row number, the attacker looks up the
     redacted text or the features of the redacted text.
@@ -399,14 +399,14 @@ def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tu
 def correct_set_inferences(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
-    """Return the documents whose set the attack infers correctly, with the clearest document first.
+    """Return the test documents whose set (sensitive or safe) the attack infers correctly.
 
-    For a sensitive document, the function computes the share of safe test texts whose score is at
-    least the score of the document. For a safe document, the function computes the share of
-    sensitive test texts whose score is at most the score of the document. The document with the
-    smallest share comes first. A logistic regression on words also infers the set of each text. For
-    each document, the result lists the words that contribute most to the correct answer of this
-    regression.
+    The document with the most certain inference comes first. For a sensitive document, the function
+    computes the share of safe test texts whose score is at least the score of the document. For a
+    safe document, the function computes the share of sensitive test texts whose score is at most
+    the score of the document. The inference with the smallest share is the most certain one. A
+    logistic regression on words also infers the set of each text. For each document, the result
+    lists the words that contribute most to the correct answer of this regression.
     """
     model = _make_logistic_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.non_policy_rows[attack.scored.rows], attack.scored.scores[:, 0]

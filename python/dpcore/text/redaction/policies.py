@@ -135,10 +135,10 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
     policy discloses information about the texts on which it was fitted.
 
     Args:
-        per_document: True masks, at level p (a number from 0 to 1), the share p of the words of
-            each document. False masks all words whose rank is at least a threshold. This threshold
-            is the same for all documents. It is chosen so that approximately the share p of the
-            words of all training texts is masked.
+        per_document: at level p (a number from 0 to 1), True masks the share p of the words of each
+            document. False masks all words whose rank is at least a threshold. This threshold is
+            the same for all documents. It is chosen so that approximately the share p of the words
+            of all training texts is masked.
         words: words with a coefficient in the regression, set by `fit`.
         weights: coefficient of each word, set by `fit`. A coefficient above 0 means that the word
             indicates the sensitive set.

@@ -116,9 +116,9 @@ class SweepPoint(Record, word="SweepPoint"):
             second result exists.
         empty: number of redacted texts without any word. Such texts exist only if masked words are
             deleted (style "drop").
-        documents: test documents whose set the attack infers correctly. The document with the most
-            certain inference comes first. These documents are not written to files, and comparisons
-            of two objects ignore them.
+        documents: test documents whose set the main attack infers correctly. The document with the
+            most certain inference comes first. These documents are not written to files, and
+            comparisons of two objects ignore them.
     """
 
     policy: str
@@ -161,7 +161,7 @@ class SweepPoint(Record, word="SweepPoint"):
         return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
-        """Return redacted test documents whose set (sensitive or safe) the attack infers correctly.
+        """Return redacted test documents whose set (sensitive or safe) an attack infers correctly.
 
         Each document is returned with the words that reveal its set (sensitive or safe).
 
@@ -344,9 +344,9 @@ def sweep(
     - 30 % of each set are used to test the chosen attacker.
 
     `sweep` converts each redacted text to a vector with 50 entries by TF-IDF weights and a
-    truncated SVD. Both are fitted on the redacted public texts. Without public texts, they are
-    fitted on the redacted texts of the first part. `sweep` estimates divergences between the
-    vectors of the two sets from the last three parts.
+    truncated SVD. The weights and the SVD are fitted on the redacted public texts, or on the
+    redacted texts of the first part if there are no public texts. From the texts of the other three
+    parts, `sweep` estimates divergences between the vectors of the two sets.
 
     Args:
         sensitive: texts of the sensitive set, at least 40 different texts.

@@ -28,7 +28,7 @@ from .system import TextSystem
 from .training import Recipe, Trained, make_recipe, refuse_divergence, run_epochs
 
 RESERVED: Final = ("<pad>", "<start>", "<end>")
-"""Names of the word numbers 0, 1 and 2, which are not words. Number 3 is "<unk>"."""
+"""Entries 0, 1 and 2 of the vocabulary, which are not words. Entry 3 is "<unk>"."""
 PAD, START, END, UNKNOWN = range(4)
 _TEXTS_PER_BATCH: Final = 256
 """Number of texts in a batch for encoding or decoding."""
@@ -42,7 +42,7 @@ _LAST_RATE_SHARE: Final = 0.1
 """Learning rate of the last step divided by the rate of the first step."""
 Variant = Literal["published", "scaled", "l1", "gaussian"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-"""Variants: the published noise (Laplace noise calibrated to an L2 distance), and three repairs."""
+"""Variants of ADePT: the published noise (Laplace noise for an L2 distance), and three repairs."""
 
 
 class WordNumbers:
@@ -85,7 +85,7 @@ class WordNumbers:
         return torch.from_numpy(table), sizes
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many of the texts are cut because they have more words than the limit."""
+        """Return how many of the texts have more than `longest` words, and are therefore cut."""
         rows = self.vocabulary.encode(list(texts), empty="keep") if len(texts) else []
         return sum(len(ids) > self.longest for ids in rows)
 
@@ -128,7 +128,7 @@ class Encoder(torch.nn.Module):
         self.lstm = _make_lstm_with_forget_bias_one(embedding, hidden)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many of the texts are cut because they have more words than the limit."""
+        """Return how many of the texts have more than `longest` words, and are therefore cut."""
         return self.words.truncated(texts)
 
     def forward(self, texts: Sequence[str]) -> Any:
@@ -476,7 +476,7 @@ class ADePTModel(TextSystem):
         return {"encoder": self.encoder, "decoder": self.decoder}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the encoder and the decoder of this model; the saved data contain the known words.
+        """Create the encoder and the decoder of this model for the known words in saved data.
 
         This method does not load the weights.
 

@@ -46,12 +46,12 @@ _ZERO_WORD = "<zero>"
 
 Noise = Literal["iid", "shared"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""Independent noise for every entry, as in the paper, or the same noise for all entries of a row,
-as in the released code of the paper."""
+"""Kinds of noise: "iid" adds independent noise to every entry of a vector, as in the paper.
+"shared" adds the same number to all entries of a vector, as in the released code of the paper."""
 Scale = Literal["published", "sound"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
-"""Scale of the noise: 1/epsilon, as published; or D/epsilon, where D is the largest L1 distance
-between two vectors."""
+"""Scales of the noise: "published" is 1/epsilon. "sound" is D/epsilon, where D is the largest L1
+distance between two vectors."""
 
 
 class TextClassifier(Labelling, SavableModel):
@@ -183,12 +183,16 @@ class TextClassifier(Labelling, SavableModel):
         Returns:
             The converted texts. The `fit` of another model also accepts these texts if the model
             has the same `unknown` and `min_count` as this model. In addition, if one of the two
-            models has a `WordDropout` with `mask="zero_id"`, the other model must have one too.
+            models has a `WordDropout` with `mask="zero_id"`, the other model must also have a
+            `WordDropout` with this mask.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if the corpus lacks labels or a training part, if a model with other
-                settings prepared the corpus, or if this model has an `extractor` from the user.
+            ValueError: for one of these reasons:
+
+                - the corpus lacks labels or a training part;
+                - a model with other settings prepared the corpus;
+                - the user passed an `extractor` to this model.
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
@@ -221,8 +225,8 @@ class TextClassifier(Labelling, SavableModel):
     def state(self) -> dict[str, Any]:
         """Data of this model that are stored in the file config.json.
 
-        The data are the kind of the extractor, the number of entries of a vector, the known words
-        of a `Bag`, and the labels.
+        The data are the kind of the text encoder (the extractor), the number of entries of a
+        vector, and the labels. If the text encoder is a `Bag`, the data also have its known words.
         """
         words = list[str]()
         if isinstance(self.extractor, Bag):
@@ -241,13 +245,14 @@ class TextClassifier(Labelling, SavableModel):
     def saved_modules(self) -> dict[str, Any]:
         """Dictionary from names to the torch modules of this model whose weights are saved.
 
-        These modules are the linear classifier and, if the extractor is a `Bag`, the word vectors.
+        These modules are the linear classifier and, if the text encoder is a `Bag`, the word
+        vectors.
         """
         bag = {"bag": self.extractor.embedding} if isinstance(self.extractor, Bag) else {}
         return {"head": self.head, **bag}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the classifier and the extractor of this model, without their saved weights.
+        """Create the classifier and the text encoder of this model, without their saved weights.
 
         Args:
             state: saved data, as the property `state` returns them.
@@ -261,7 +266,7 @@ class TextClassifier(Labelling, SavableModel):
             self.extractor = encoder_of(self.given)
 
     def write_parts(self, place: Path) -> None:
-        """Save the extractor that the user passed, in a new folder inside the folder `place`."""
+        """Save the text encoder that the user passed, in a new folder inside the folder `place`."""
         if isinstance(self.given, TfidfSVD):
             self.given.save_pretrained(place / _EXTRACTOR_FOLDER)
         elif self.given is not None:
@@ -300,8 +305,8 @@ class TextClassifier(Labelling, SavableModel):
 
         Args:
             arguments: saved constructor arguments.
-            place: folder of the saved model. The extractor is read from this folder if it was
-                saved.
+            place: folder of the saved model. If a text encoder (the extractor) was saved, it is
+                read from this folder.
             config: content of config.json.
             **passed: the `extractor` that the user passed, or None.
         """
@@ -540,7 +545,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments of this model, except the extractor, as data for config.json."""
+        """Constructor arguments of this model, without `extractor`, as data for config.json."""
         arguments_of_model = super().arguments | {
             "transform": describe_layer("transform", self.transform, TRANSFORMS),
             "dropout": None if self.dropout is None else asdict(self.dropout),
@@ -549,7 +554,7 @@ class DPNR(TextSystem, TextClassifier):
         return arguments_of_model
 
     def protect(self) -> None:
-        """Set the attribute `private` to the fitted extractor with transform and noise."""
+        """Set the attribute `private` to the fitted text encoder with transform and noise."""
         layer = self._layer(self.epsilon, self.head.in_features)
         # While the width is determined, masks would draw from the user's generator, so they are
         # turned off.
@@ -579,7 +584,8 @@ class DPNR(TextSystem, TextClassifier):
     def width(self) -> int | None:
         """Number of entries of the vector of a text.
 
-        The number is None before `fit` if the user passed an extractor.
+        If the user passed an encoder of texts as `extractor`, the number is not known before `fit`,
+        and the property is None.
         """
         return self.dim if self.private is None else self.private.width
 

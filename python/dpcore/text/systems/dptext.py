@@ -39,17 +39,17 @@ _WORD_DROPOUT_SHARE: Final = 0.3
 _HIDDEN_UNITS: Final = 128
 """Number of units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
 _MIN_LEARNT_EPSILON: Final = 1e-3
-"""Smallest value of a learned epsilon, unless its initial value is smaller."""
+"""Lower bound of a learned epsilon, unless the initial epsilon is smaller."""
 _EPSILON_RATE_FACTOR: Final = 10.0
 """Learning rate of a learned epsilon divided by the learning rate of the weights."""
 _DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""Noise by the published formula, with 0 or a new draw where it is undefined; or Laplace noise."""
+"""Noise by the published formula, with 0 or a new draw if it is undefined; or Laplace noise."""
 
 
 class BagCoder:
-    """Pair of an encoder (from texts to vectors) and a decoder (from vectors to frequent words).
+    """Encoder (from texts to vectors) and decoder (from vectors to scores of frequent words).
 
     The encoder computes the mean over the vectors of the words of a text. The decoder is linear. It
     computes a score of each frequent word from the vector.
@@ -57,7 +57,7 @@ class BagCoder:
     Args:
         vocabulary: mapping from words to numbers, with the most frequent word first.
         dim: number of entries of the vector of a text.
-        words: number of words for which the decoder computes a score: the most frequent words.
+        words: the decoder computes a score only for this number of words, the most frequent ones.
 
     Attributes:
         encoder: module from texts to vectors.
@@ -161,7 +161,7 @@ CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
 
 
 def unique_values(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
-    """Return a dictionary from each attribute to its sorted distinct values in the texts.
+    """Return a dictionary from each attribute name to the sorted distinct values in a corpus.
 
     Raises:
         ValueError: if the corpus lacks an attribute, or an attribute has only one value.
@@ -179,7 +179,8 @@ def unique_values(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray
 def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
     """Convert the attributes of the texts of a corpus to integer codes.
 
-    The code of a value is its position in the sorted array `values[name]` of the attribute.
+    The code of a value of the attribute `name` is the position of the value in the sorted array
+    `values[name]`.
 
     Returns:
         int64 array of shape `(len(corpus), attributes)`, with a row for each text.
@@ -249,7 +250,7 @@ class Discriminator(torch.nn.Module):
         return torch.stack([torch.nn.functional.cross_entropy(*pair) for pair in pairs]).mean()
 
     def codes(self, rows: Any) -> Any:
-        """Return the code of the value with the highest score for each text and each attribute.
+        """Return, for each text and each attribute, the integer code of the predicted value.
 
         The result has the shape `(n, attributes)`.
 
@@ -406,12 +407,12 @@ def _adversarial_step_label_loss(
 
 
 class DPTextModel(TextSystem, Labelling):
-    """Encoder that adds the published noise of DPText to vectors of texts; no finite epsilon holds.
+    """Encoder with the published noise of DPText (no finite epsilon holds) or with Laplace noise.
 
     The model computes ``encode(text) = clip(f(text)) + s``. The function f computes the mean over
-    the word vectors of the text. The mean is clipped to L1 norm C. The noise s has scale
-    ``2C/epsilon``. The noise of the published formula is never negative. Therefore the true epsilon
-    is infinite (Habernal, 2022). With `noise="repaired"`, s is Laplace noise.
+    the word vectors of the text. The mean is clipped to an L1 norm of at most C. The noise s has
+    scale ``2C/epsilon``. The noise of the published formula is never negative. Therefore no finite
+    epsilon holds for this noise (Habernal, 2022). With `noise="repaired"`, s is Laplace noise.
 
     Three networks receive the noisy vector. A decoder predicts the words of the text, a classifier
     predicts the label, and a discriminator predicts the private attribute. For each batch, the
@@ -449,7 +450,7 @@ class DPTextModel(TextSystem, Labelling):
         words: for "bag", the number of words that the decoder predicts (None means 2,000). For
             "lstm", the largest number of words of a text (None means 20). Later words are ignored.
         min_count: a word is known if it occurs at least this number of times in the training texts.
-        clip: largest L1 norm C of the vector of a text.
+        clip: largest L1 norm C of the vector of a text before the noise is added.
 
     Attributes:
         trained: record of the training, or None before `fit`.
@@ -701,7 +702,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def verdict(self) -> str:
-        """Text for reports: it states whether the claimed epsilon holds for any two texts.
+        """Text for reports that states whether the claimed epsilon holds for any two texts.
 
         If epsilon is learned, the text states an upper bound on the epsilon for texts that are
         encoded after the training.
@@ -719,8 +720,8 @@ class DPTextModel(TextSystem, Labelling):
 
         Args:
             texts: strings that are not empty.
-            rng: None draws new noise. With the same int or Generator state, `encode` adds the same
-                noise again.
+            rng: None draws new noise. With the same int, or the same state of a Generator, the
+                method adds the same noise again.
 
         Returns:
             A label for each text, shape `(len(texts),)`.

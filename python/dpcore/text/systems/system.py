@@ -50,7 +50,7 @@ def write_folder(
         cls: class of the model.
         folder: folder for the files, created if it is missing.
         config: content of config.json, as strings, numbers, lists and dictionaries.
-        parts: torch modules whose weights are written, by name.
+        parts: dictionary from names to the torch modules whose weights are written.
 
     Returns:
         The folder.
@@ -95,7 +95,7 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
 
     Args:
         place: folder of the saved model.
-        parts: modules by name, into which the saved weights are loaded.
+        parts: dictionary from names to the modules into which the saved weights are loaded.
 
     Raises:
         ModuleNotFoundError: if safetensors is missing.
@@ -260,7 +260,8 @@ class SavableModel:
             arguments: saved constructor arguments.
             place: folder of the saved model.
             config: content of config.json.
-            **passed: constructor arguments from the user that a saved model does not contain.
+            **passed: constructor arguments that the user passes, because a saved model does not
+                contain these arguments.
         """
         try:
             return cls(**arguments, **passed)
@@ -304,8 +305,8 @@ class Labelling:
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
-            rng: None draws new noise. With the same int or Generator state, `encode` adds the same
-                noise again.
+            rng: None draws new noise. With the same int, or the same state of a Generator, the
+                method adds the same noise again.
 
         Raises:
             TypeError: if `corpus` is not a `Corpus`.
@@ -357,7 +358,7 @@ class TextSystem(SavableModel, Shown):
 
     @property
     def verdict(self) -> str:
-        """Text for reports: it states whether the claimed epsilon holds for any two texts."""
+        """Text for reports that states whether the claimed epsilon holds for any two texts."""
         epsilon, claim = self.true_epsilon, self.claim
         if math.isnan(epsilon):
             return "not fitted"
@@ -415,7 +416,7 @@ class TextSystem(SavableModel, Shown):
 
     @property
     def worst(self) -> tuple[Pair, float | None] | None:
-        """Pair of texts that the last call of `worst_pair` found, and its exact privacy loss.
+        """Pair of texts that the last call of `worst_pair` found, with the exact loss of this pair.
 
         The property is None before the first call.
         """

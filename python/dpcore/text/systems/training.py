@@ -1,7 +1,8 @@
 """The text encoder `Bag`, word dropout, and the training of a text encoder with a classifier.
 
-`Bag` is the text encoder (the extractor) of the DPNR study. It returns the mean over the vectors of
-the words and word pairs of a text. Torch uses one thread in training.
+`Bag` is the text encoder (the extractor) in the study of the private encoder DPNR by Zouhri and
+Abecidan (2021). `Bag` returns the mean over the vectors of the words and word pairs of a text.
+Torch uses one thread in training.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MAX_INITIAL_WEIGHT = 0.5
 """Largest absolute value of an initial weight. The initial weights are uniform in (-1/2, 1/2), as
 in Zouhri and Abecidan (2021)."""
 STEPS: Final = 2226
-"""Number of training steps in the DPNR study: 5 epochs on 28,500 texts, 64 texts per step."""
+"""Training steps in Zouhri and Abecidan (2021): 5 epochs on 28,500 texts, 64 texts per step."""
 _DEFAULT_EPOCH_RANGE: Final = (5, 35)
 """Smallest and largest default number of epochs."""
 _DIVERGED_LOSS: Final = 1e12
@@ -68,8 +69,9 @@ class WordDropout(Shown):
         mask: "leave_out" computes the mean without the masked words, and without the word pairs
             that contain a masked word. "zero_id" is for comparisons with the code of Zouhri and
             Abecidan (2021). With "zero_id", words and word pairs are masked independently.
-            Therefore a masked word can remain visible in a word pair. Number 0 of the vocabulary
-            replaces each masked word or word pair, and the mean includes the vector of number 0.
+            Therefore a masked word can remain visible in a word pair. The vocabulary maps words and
+            word pairs to numbers. Number 0 replaces the number of each masked word or word pair,
+            and the mean includes the vector of number 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -124,7 +126,7 @@ class WordDropout(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Units(Shown):
-    """Numbers of the words and word pairs (together called units) of several texts.
+    """Words and word pairs (together called units) of texts, given as numbers in a vocabulary.
 
     The units of all texts are joined in one array, in the order of the texts.
 
@@ -146,7 +148,7 @@ class Units(Shown):
         return len(self.sizes)
 
     def take(self, rows: torch.Tensor) -> Units:
-        """Return the numbers of the words and word pairs for only some of the texts.
+        """Return the units (words and word pairs) of only some of the texts.
 
         Args:
             rows: positions of the texts to return, in the order of the result. A position may
@@ -195,8 +197,8 @@ class Bag(torch.nn.Module):
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1, or number 0 replaces masked words but is also the number of
-            a known word.
+        ValueError: if `dim` is below 1, or number 0 replaces masked words although a known word has
+            number 0.
 
     Source:
         Zouhri and Abecidan (2021); `torch.nn.EmbeddingBag` with mode "mean".
@@ -322,7 +324,7 @@ class Recipe(Shown):
 
     Attributes:
         epochs: number of passes over the texts. With None, the number is from 5 to 35, and is
-            chosen to make about 2,226 training steps, as in the DPNR study.
+            chosen to make about 2,226 training steps, as in Zouhri and Abecidan (2021).
         batch: number of texts per training step.
         lr: learning rate of the first epoch.
         decay: factor by which the learning rate is multiplied after every epoch.
@@ -524,15 +526,17 @@ def train_classifier_until_interrupt(
     """Train a text encoder (the extractor) and a classifier together, in place.
 
     Args:
-        extractor: torch module that computes the vectors of texts from `Units`. If `units` is a
+        extractor: torch module that computes the vectors of texts from `units`. If `units` is a
             tensor of vectors, the extractor is the identity.
         transform: function that maps the vectors to a bounded set (for example, by clipping).
         head: torch module that computes a score (logit) for each label from a vector.
-        units: `Units` of the training texts, or a tensor with a vector for each training text.
+        units: words of the training texts as numbers (an object of the class `Units`), or a tensor
+            with a vector for each training text.
         codes: integer code of the label of each text, int64, shape `(texts,)`.
-        noise: function from an epsilon to a layer that adds noise of this epsilon.
+        noise: function that takes an epsilon and returns a layer that adds noise with this epsilon.
         schedule: function `(epoch, epochs, rng) -> epsilon` that gives the epsilon of the training
-            noise in an epoch. None means training without noise.
+            noise. dpcore calls it once per epoch or once per batch. None means training without
+            noise.
         recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
         adversary: object that is trained against the extractor. None to train without such an
@@ -614,7 +618,7 @@ def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared(Shown):
-    """Training texts that the method `TextClassifier.prepare` converted to numbers of words.
+    """Training texts that the method `TextClassifier.prepare` converted to word numbers.
 
     Attributes:
         part: the training texts, with their labels.

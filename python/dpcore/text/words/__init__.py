@@ -1,6 +1,6 @@
 """Mechanisms that replace words by random words, with sampling in Rust.
 
-If the output probabilities of a mechanism are known as a table, its privacy losses are exact.
+If the output probabilities of a mechanism are known, its privacy losses are computed exactly.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 _MAX_EPSILON_RATIO: Final = 2.0**40
 """Largest ratio of two values of epsilon in the search by `calibrate`."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Number of words and number of draws per word, if output probabilities are not known."""
+"""Number of words, and number of random outputs per word, if output probabilities are not known."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
 """Relative precision of the epsilon that `calibrate` finds."""
@@ -108,14 +108,14 @@ class MetricExponential(MetricMechanism, TableMechanism):
         return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
 
     def largest_losses(self, numbers: Ints) -> Floats:
-        """Compute the largest privacy loss between each of n words and any other word.
+        """Compute, for each of n words x, the largest privacy loss between x and any other word.
 
         Args:
             numbers: positions of the words, shape `(n,)`.
 
         Returns:
-            Losses in nats, shape `(n,)`. Each loss is the maximum over all other words and over
-            both directions of a pair of words.
+            Losses in nats, shape `(n,)`. Each loss is the maximum over all other words x', both for
+            x against x' and for x' against x.
         """
         largest = np.empty(len(numbers))
         for i, number in enumerate(numbers.tolist()):
@@ -468,7 +468,8 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
         **settings: further arguments of the class, such as `beta` of `TEM`.
 
     Returns:
-        The mechanism with the epsilon that was found, and its largest privacy loss.
+        The mechanism with the epsilon that was found, and the largest privacy loss of this
+        mechanism.
 
     Raises:
         TypeError: if `kind` is not a class of this package or `vectors` is not an `Embedding`.

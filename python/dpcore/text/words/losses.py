@@ -63,9 +63,10 @@ class TextLoss(Record):
             of the texts. This distance is the sum of the distances between the two words at each
             position. The bound is infinite if the texts differ at a position where a word has no
             vector, because the claim does not cover such words.
-        one_word: largest loss between the two words at one position.
-        whole: loss between the whole texts. The losses at all positions are added, once in each
-            direction, and `whole` is the larger of the two sums.
+        one_word: loss between the two words at one position; the largest value over all positions.
+        whole: loss between the whole texts. The losses of all positions are added, once for the
+            first text against the second text, and once for the reverse. `whole` is the larger of
+            these two sums.
         delta: the delta for which `at_delta` and `one_word_at_delta` are computed.
         at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the whole texts. This
             bound is never above `whole`.
@@ -114,8 +115,8 @@ class WordReport(Record, word="WordReport"):
         support: smallest number S_w of output words that together have probability .95 or more. If
             S_w is estimated from random outputs, S_w may be too small, because rare outputs may be
             missing.
-        loss: largest privacy loss between this word and any other word, in nats, over both
-            directions. The number is an upper bound if `TextReport.is_exact` is False.
+        loss: largest privacy loss between this word and any other word, in nats, for both orders of
+            the two words. The loss is an upper bound if `TextReport.is_exact` is False.
     """
 
     word: str
@@ -129,12 +130,12 @@ class WordReport(Record, word="WordReport"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
-    """Report on one text: how a mechanism changes its words, and the largest privacy loss.
+    """Report on one text: how a mechanism changes the words, and the largest privacy loss.
 
     Args:
-        mechanism: name of the mechanism: its constructor call as text. The text states the number
+        mechanism: name of the mechanism: its constructor call as text. This name states the number
             and the SHA-256 hash of the vectors.
-        words: measurements of each different word of the text, in the order of the text.
+        words: measurements of each distinct word of the text, in the order of the text.
         length: number of words of the text that are replaced. The output reveals this number.
         unknown: treatment of words without a vector. "error" raises an error, "drop" removes the
             words, "keep" leaves the words unchanged, "uniform" replaces each of the words by a
@@ -261,7 +262,8 @@ def report_word_losses_of_text(
 
     Args:
         mechanism: a word mechanism, such as `SanText`.
-        numbers: word numbers of those words of the text that the mechanism replaces.
+        numbers: those words of the text that the mechanism replaces, each given as its row in the
+            array of word vectors.
         unknown: treatment of words without a vector, for the report.
         unknown_count: number of words of the text that have no vector.
         rng: None, an int seed or a numpy Generator, for measurements that are estimated.
@@ -313,14 +315,15 @@ def _losses_delta_loss_renyi(
 def kept_shares_limits_supports(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
-    """Measure the probability that each of n words is kept, and the number of likely outputs.
+    """Measure, for each of n words, the probability of no change and the number of likely outputs.
 
     If the probabilities of outputs are known, the measurements are exact. Otherwise they are
     estimated from `draws` random outputs of each word.
 
     Returns:
-        Three arrays, as `WordReport` defines them for each word: `kept` of shape `(n,)`,
-        `kept_limits` of shape `(n, 2)`, and `support` of shape `(n,)`.
+        Three arrays: the probability that a word is not changed, shape `(n,)`; its 95 % confidence
+        limits, shape `(n, 2)`; and the smallest number of outputs that together have probability
+        .95 or more, shape `(n,)`.
     """
     size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
     kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)

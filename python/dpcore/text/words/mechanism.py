@@ -1,4 +1,4 @@
-"""Base classes of mechanisms that replace words, and an attack that finds an output's original."""
+"""Base classes of mechanisms that replace words, and an attack that finds the original texts."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class WordMechanism(Record):
         return self._draw(inputs, len(inputs), to_seed(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:
-        """Create a pair of two inputs. The claim for the pair is epsilon times their distance.
+        """Create a pair of two inputs; the claim is epsilon times the distance of the inputs.
 
         Args:
             a: a word or a text.
@@ -454,8 +454,8 @@ class TableMechanism(WordMechanism):
 
         Returns:
             The smallest epsilon for which (epsilon, delta)-DP holds between the two inputs. The
-            result is infinite for texts with different numbers of words, and None if delta is above
-            0 and the texts differ in several words.
+            result is infinite for texts with different numbers of words. The result is None if the
+            texts differ in several words and delta is above 0.
         """
         first, second = self._read_pair(pair)
         delta = errors.delta_level(delta)
@@ -475,8 +475,8 @@ class TableMechanism(WordMechanism):
 
         `rewrite(..., unknown="uniform")` replaces a word without a vector by any word that has a
         vector, with equal probability. The claim does not cover a word without a vector, because
-        its distance to another word is not defined. Therefore `dpcore.audit_table` does not divide
-        the losses of two input words by their distance.
+        the distance of this word to another word is not defined. Therefore `dpcore.audit_table`
+        does not divide the losses of two input words by their distance.
 
         Returns:
             A table for `dpcore.audit_table`, without distances and without a claim. It has V + 1
@@ -494,7 +494,7 @@ class TableMechanism(WordMechanism):
         return TableWithUnknown(self)
 
     def rows_with_unknown(self, numbers: Ints) -> Floats:
-        """Compute log probabilities of all outputs for n words (all equal for an unknown word)."""
+        """Compute log probabilities of all outputs for n words (uniform for an unknown word)."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():

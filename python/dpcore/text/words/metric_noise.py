@@ -37,12 +37,12 @@ _QUADRATURE_WEIGHTS: Final = (
 class NoisyMechanism(MetricMechanism):
     """Base class of mechanisms that add noise to a word vector and output a word near the result.
 
-    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. The noisy vector satisfies
-    the claim. The choice of a word near the noisy vector cannot increase the privacy loss. If
-    vectors have more than one dimension, the output probabilities are not known. Reports on texts
-    then show upper bounds that are computed from the noise, or estimates from random outputs. For
-    one-dimensional vectors, the constructor returns an instance of a subclass whose output
-    probabilities are known.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``, with the Euclidean norm
+    norm2. The noisy vector satisfies the claimed epsilon per unit of distance. The choice of a word
+    near the noisy vector cannot increase the privacy loss. If vectors have more than one dimension,
+    the output probabilities are not known. Reports on texts then show upper bounds that are
+    computed from the noise, or estimates from random outputs. For one-dimensional vectors, the
+    constructor returns an instance of a subclass whose output probabilities are known.
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
@@ -96,9 +96,10 @@ class NoisyMechanism(MetricMechanism):
 class MetricLaplace(NoisyMechanism):
     """Mechanism that adds noise to the vector of a word and outputs the nearest word.
 
-    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. The direction of z is
-    uniform. For vectors of `dim` entries, the length of z has the distribution Gamma(dim,
-    1/epsilon). If two words are equally near, the output is the word that comes first in `vectors`.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``, with the Euclidean norm
+    norm2. The direction of z is uniform. For vectors of `dim` entries, the length of z has the
+    distribution Gamma(dim, 1/epsilon). If two words are equally near, the output is the word that
+    comes first in `vectors`.
 
     Args:
         vectors: the words and their vectors.
@@ -160,10 +161,10 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
 class Vickrey(NoisyMechanism):
     """Mechanism that adds noise to the vector of a word and outputs one of the two nearest words.
 
-    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. Let d1 be the distance of
-    the noisy vector to the nearest word, and d2 the distance to the second nearest word. The output
-    is the nearest word with probability ``(1 - t) d2/(t d1 + (1 - t) d2)``. Otherwise the output is
-    the second nearest word.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``, with the Euclidean norm
+    norm2. Let d1 be the distance of the noisy vector to the nearest word, and d2 the distance to
+    the second nearest word. The output is the nearest word with probability
+    ``(1 - t) d2/(t d1 + (1 - t) d2)``. Otherwise the output is the second nearest word.
 
     Args:
         vectors: the words and their vectors.
