@@ -139,9 +139,9 @@ class Sensitive(System):
         The privacy loss of this system is largest on these inputs.
 
         The L1 distance between the inputs is `sensitivity`, up to rounding, and is never larger.
-        Two inputs that differ by `sensitivity` in a single entry have the same privacy loss. If
-        `dim` is large, an attack detects the loss more easily on such inputs. For sensitivity
-        1, `dpcore.pairs.patterns(dim, "one")` returns pairs that differ in a single entry.
+        Every two inputs that differ by `sensitivity` in a single entry have this privacy loss. If
+        `dim` is large, an attack detects the loss more easily on such inputs. For sensitivity 1,
+        `dpcore.pairs.patterns(dim, "one")` returns pairs that differ in a single entry.
         """
         dim = dimension(dim)
         level = _entry_of_constant_vector("l1", self.sensitivity, dim, float(dim))

@@ -710,18 +710,18 @@ class Additive(ScoreAttack):
     the bin on x'). The attack shrinks the weights towards 0. The attack merges neighbouring bins if
     chance can explain the difference of their weights.
 
-    The pattern of an output can be one more feature. The pattern states which entries are NaN,
-    infinite or equal to a frequent value. If an entry equals a frequent value, the pattern also
-    states this value. If a column has only a few values, the pattern contains the values of this
-    column. Entries with ordinary values are scored by the weights of their bins, and these weights
-    can be different for each pattern.
+    Each output has a pattern, which some scores also use. The pattern states which entries of the
+    output are NaN, infinite or equal to a frequent value. If an entry equals a frequent value, the
+    pattern also states this value. For a column (an entry of all outputs) with only a few different
+    values, the pattern always states the value. Entries with ordinary values are scored by the
+    weights of their bins, and these weights can be different for each pattern.
 
     The attack makes several scores of this form. The simplest score has two bins per column. Two
-    columns share these bins if their entries of x are equal and their entries of x' are equal. The
-    most detailed score has separate weights for every pattern. The attack chooses one of these
-    scores and its threshold on further pilot draws, which the histograms do not contain. If the
-    entries or the increments of the noise are independent, the event is the optimal test, up to the
-    width of the bins. For discrete outputs with few patterns, the event is always optimal.
+    columns i and j have the same bins if x_i = x_j and x'_i = x'_j. The most detailed score has
+    separate weights for every pattern. The attack chooses one of these scores and its threshold on
+    further pilot draws, which the histograms do not contain. If the entries or the increments of
+    the noise are independent, the event is the optimal test, up to the width of the bins. For
+    discrete outputs with few patterns, the event is always optimal.
 
     Two floats count as one value if they can be the same real number with different rounding
     errors. NaN and infinities are allowed. The attack does not apply to outputs that are not

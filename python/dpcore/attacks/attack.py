@@ -105,7 +105,7 @@ class Goal:
         return self.claim.excess(*limits)
 
     def less_cautious_goal(self) -> Goal:
-        """Return a copy of this goal that predicts bounds with larger error probabilities."""
+        """Return a copy of this goal whose predictions of the bound may be wrong more often."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 

@@ -93,15 +93,15 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             audit chooses the pair with the largest expected bound. For P pairs, this choice takes
             at most ``max(8 * trials, 64 * P)`` draws per input in total. A search can also propose
             the pairs: `dpcore.pairs.search(...)`. Defaults to the mechanism's `default_pair()`, or
-            to [0] and [1] for noises of dpcore. If inputs are long vectors and the claim is about
-            their L1 distance, try `dpcore.pairs.patterns(dim, "one")`. On these pairs, attacks
-            reach the largest bounds.
+            to [0] and [1] for noise such as `dpcore.Laplace(1.0)`. If inputs are long vectors and
+            the claim is about their L1 distance, try `dpcore.pairs.patterns(dim, "one")`. On these
+            pairs, attacks reach the largest bounds.
         neighbour: relation that defines which inputs are neighbours in the claim. Give
             `dpcore.pairs.L1(1.0)`, `L2`, `Linf`, `Replace`, `AddRemove` or your own relation. "l1"
             means `L1(1.0)`, and ("l1", 2.0) means `L1(2.0)`. dpcore checks that the two inputs of
-            each pair are neighbours. The `distance` of the pair must be 1. If the mechanism states
-            its own claim, dpcore also checks the pair against the norm and the sensitivity of the
-            mechanism. If a relation is given and the mechanism is an OpenDP measurement, the
+            each pair are neighbours. The argument `distance` of `Pair` must be 1. If the mechanism
+            states its own claim, dpcore also checks the pair against the norm and the sensitivity
+            of the mechanism. If a relation is given and the mechanism is an OpenDP measurement, the
             measurement provides the claim and delta. None means that the claim is about the two
             given inputs.
         null: True to allow two equal inputs. If the inputs are equal, each refuted claim is a false
@@ -125,9 +125,10 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
             claim given". A curve is tested in one of two ways. With the bound "clopper_pearson",
-            the audit compares confidence limits on the two probabilities of the event with the
-            whole curve. With any other bound, or with `stop="refuted"`, the audit tests one tangent
-            (epsilon, delta) of the curve. This tangent is chosen on the pilot.
+            the audit computes confidence limits on the two probabilities of the event, and compares
+            these limits with the whole curve. With any other bound, or with `stop="refuted"`, the
+            audit tests one tangent (epsilon, delta) of the curve. This tangent is chosen on the
+            pilot.
         delta: delta of the claim, in [0, 1). Do not give `delta` if the claim is a curve.
         confidence: confidence level of the bound, strictly between 0 and 1.
         bound: name of the confidence bound, from `dpcore.bounds.BOUNDS`: such as "exact" (less
@@ -135,26 +136,27 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         stop: "fixed" counts all trials. "refuted" counts the trials in small groups, and stops as
             soon as the claim is refuted. The bound of such an audit is valid whenever the count
             stops.
-        floats: if True, the audit also counts a second event, which reads only the last bits of the
-            outputs (a floating-point leak). The bound and the verdict then use the better of the
-            two events. Each event gets half of the error probability.
+        floats: if True, the audit also counts a second event, which depends only on the last bits
+            of the outputs (and shows leaks through rounding). The bound and the verdict then use
+            the better of the two events. Each event gets half of the error probability.
         pilot: number of draws per input on which the pair and the event are chosen. These draws are
-            not counted. Defaults to about an eighth of the trials. For a search in texts, the
-            default is at most the budget of the search. Rare events need a large pilot.
+            not counted. Defaults to about an eighth of the trials. If a search proposes pairs of
+            texts, the default is at most the `budget` of this search. Rare events need a large
+            pilot.
         rng: source of all randomness. With None, dpcore chooses a random seed, which the report
             shows. An int in [0, 2**63) is the seed. To repeat an audit, give the seed from its
             report. From a numpy Generator, dpcore draws one number as the seed.
         route: way to count the event of the attack "majority-vote" for a native mechanism.
-            "integer" only compares random integers, and "sampled" computes all outputs. Both ways
-            give the same counts. "auto" chooses the faster way that is possible.
+            "sampled" computes all outputs. "integer" only compares each random integer, from which
+            an output would be computed, with a limit. Both ways give the same counts. "auto"
+            chooses the faster way that is possible.
         block: number of trials in a block. The outputs of a block are drawn in one call. To repeat
             a result, give the same `block`. By default, the outputs of a block have about 2**17
             numbers in total, or 2**22 for a torch module on CUDA.
         threads: number of threads. Defaults to all cores for native mechanisms, and to 1 for
             callables. dpcore raises a ValueError for several threads (or an executor of threads) if
-            the callable has the attribute `thread_safe = False`. dpcore also raises a ValueError if
-            the callable uses other randomness than `rng`, and does not have the attribute
-            `thread_safe = True`.
+            the callable has the attribute `thread_safe = False`. It also raises the error if the
+            callable uses other randomness than `rng` without the attribute `thread_safe = True`.
         executor: a `concurrent.futures.Executor` or a Dask `Client` whose workers draw and count
             the blocks. For a pool of processes, the mechanism and the event must be picklable. The
             counts do not depend on the executor. If a callable uses the global generators of

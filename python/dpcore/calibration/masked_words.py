@@ -224,8 +224,8 @@ class MaskedWords(Shown):
 
         Raises:
             TypeError: if `pair` is not a Pair of texts.
-            ValueError: if a text does not have 1 to 12 words, or if ``masks="exact"`` and `mu`
-                times the number of words is not a whole number.
+            ValueError: if a text does not have 1 to 12 words. If this object was created with
+                ``masks="exact"``, also if `mu` times the number of words is not a whole number.
         """
         instance("pair", pair, Pair)
         x, x_prime = self.law(pair.x), self.law(pair.x_prime)

@@ -111,8 +111,8 @@ class Claim(Record):
             epsilon: epsilons, at least 0: an array of any shape, or one number.
 
         Returns:
-            The deltas from 0 to 1, in the shape of `epsilon`. The result is a float if `epsilon` is
-            one number.
+            Values of delta (between 0 and 1) in the shape of `epsilon`. The result is a float if
+            `epsilon` is one number.
 
         Raises:
             TypeError: if `epsilon` does not contain numbers.

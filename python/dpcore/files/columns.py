@@ -498,7 +498,7 @@ def list_wanted(column: Any, argument: str = "column") -> list[Column]:
 
 
 def find_column_number(table: Table, column: Column, argument: str = "column") -> int:
-    """Return the number of a table's column that is given by its name or by its number.
+    """Return the number of a column of a table. The argument is the column's name or number.
 
     Raises:
         ValueError: if the table lacks this column, or if several columns have this name.

@@ -82,8 +82,8 @@ class Answer(NamedTuple):
 
     Args:
         worker: name of the worker.
-        introduction: facts about the worker, if this is its first task with a mechanism. None for
-            later tasks.
+        introduction: facts about the worker. None if the worker has had a task with this mechanism
+            before.
         result: result of the task. None if the task needs an object that the worker does not have.
     """
 

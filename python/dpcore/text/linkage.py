@@ -86,7 +86,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Number of outputs whose original text the attacker finds: the rounded sum of `shares`.
+        """Number of outputs whose original text the attacker finds (rounded sum of `shares`).
 
         `shares` has, for each output, the probability that the attacker names the original text.
         """

@@ -691,7 +691,7 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
 
 
 def rearrange_all(function: Any, args: Any, named: Any) -> Any:
-    """Apply a numpy function that only rearranges entries to arrays, some of them traced."""
+    """Call a numpy function that only moves the entries of arrays, also of traced arrays."""
     holders: list[NoisyValue] = []
     size = 0
     run = None

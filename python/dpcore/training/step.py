@@ -382,13 +382,13 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """A few linear functions (columns) of a difference: a sum of gradients minus `origin`.
+    """Columns, each of which is a linear function of a sum of gradients minus `origin`.
 
     Args:
-        origin: noiseless sum of a batch from which one record was removed, shape `(P,)`.
-        line: noiseless sum of the whole batch, minus `origin`, shape `(P,)`.
+        origin: sum of the gradients without noise and without one record, shape `(P,)`.
+        line: sum of all gradients of the batch without noise, minus `origin`, shape `(P,)`.
         parts: for each tensor that has its own column, (first coordinate, last coordinate plus 1).
-        coordinates: indices of the coordinates that are columns.
+        coordinates: indices of the coordinates each of which is a column.
         contrasts: pairs of coordinates. The difference of the two coordinates is a column.
     """
 

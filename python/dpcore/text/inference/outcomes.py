@@ -201,11 +201,11 @@ class ValueFigures(Record):
         ]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Return two texts for a report: the measures of a baseline, and the name of a measure.
+        """Return two strings for a report: the results of a baseline, and the name of a measure.
 
-        A baseline is a guess that does not use the vectors of the texts. The second text names the
-        measure in which `floor.gain` compares the attacker with the baseline, such as "AUC".
-        `measure` is the measure by which the attacker was chosen.
+        A baseline is a guess that does not use the vectors of the texts. The second string is
+        "AUC", "accuracy" or "F1": `floor.gain` is the gain of the attacker over the baseline in
+        this measure. The argument `measure` is the measure by which the attacker was chosen.
         """
         by = "F1" if measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
         return f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}", by
@@ -282,11 +282,11 @@ class ManyValues(ValueFigures, word="ManyValues"):
         return [*shares, ("ranks", f"of the true value: {top}, {rank}")]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Return two texts for a report: the measures of a baseline, and the name of a measure.
+        """Return two strings for a report: the results of a baseline, and the name of a measure.
 
-        A baseline is a guess that does not use the vectors of the texts. The second text names the
-        measure in which `floor.gain` compares the attacker with the baseline, such as "AUC".
-        `measure` is the measure by which the attacker was chosen.
+        A baseline is a guess that does not use the vectors of the texts. The second string is
+        "AUC", "accuracy" or "F1": `floor.gain` is the gain of the attacker over the baseline in
+        this measure. The argument `measure` is the measure by which the attacker was chosen.
         """
         figures, by = ValueFigures.describe_floor(self, floor, measure)
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by

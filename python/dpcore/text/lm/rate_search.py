@@ -28,9 +28,9 @@ _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public_texts(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Check the public texts on which training settings are searched, and return a tuple of them.
+    """Return the public texts, after a check, with which training settings are chosen.
 
-    If `rate` is "fixed", no settings are searched, and the result is ().
+    If `rate` is "fixed", the settings are not chosen in this way, and the result is ().
     """
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
