@@ -410,14 +410,14 @@ def note_no_bound(
 ) -> tuple[str, ...]:
     """Return sentences for the report that explain why no event has a positive expected bound.
 
-    The expected bound of an event is the bound on epsilon that an audit which counts the event
-    probably certifies. The tuple is empty if an event has an expected bound above 0, or if no
-    reason is known.
+    The expected bound of an event is a prediction. It predicts the lower bound on epsilon of an
+    audit that counts this event. The tuple is empty if an event has an expected bound above 0, or
+    if no reason is known.
 
     Args:
         choices: the best event of each score (a function that returns one number per output).
         outputs: pilot outputs (the first draws) on x, shape `(size, ...)`.
-        signs: the best events of scores that read only the sign of zeros. Defaults to an empty
+        signs: the best events of scores that only distinguish 0.0 from -0.0. Defaults to an empty
             tuple.
         exact_up_to: outputs up to this absolute value are exact in float64. Defaults to infinity.
     """

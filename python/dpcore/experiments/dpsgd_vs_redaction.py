@@ -451,7 +451,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
             terminal or in a notebook.
 
     Returns:
-        The result, with one entry for each way of training and repetition.
+        The result, with one entry for each repetition of each way of training.
 
     Raises:
         ModuleNotFoundError: if torch, Opacus or scikit-learn is missing. The message states how to
@@ -489,7 +489,7 @@ class Result(Tabled[Config]):
     Args:
         config: options of the run.
         material: the texts. The field is not shown, and a comparison with == ignores this field.
-        cells: one entry for each way of training and repetition.
+        cells: one entry for each repetition of each way of training.
     """
 
     material: Material = field(repr=False, compare=False)

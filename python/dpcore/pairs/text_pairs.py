@@ -180,8 +180,8 @@ class Texts(Shown):
     def move(self, pair: Pair, rng: np.random.Generator) -> Pair:
         """Draw a text from the corpus and change one word in the text; return both texts.
 
-        The kind of the change (such as "number" or "name") is the kind by which the two texts in
-        `pair` differ.
+        The two texts in `pair` differ in one word of some kind (such as "number" or "name"). The
+        changed word is of the same kind.
         """
         return self.change(self.describe_change(pair).partition(":")[0], rng)
 
@@ -258,8 +258,8 @@ class AnyTexts(Record, word="AnyTexts"):
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
         """Draw a text from the corpus in `domain`, change one word, and return both texts.
 
-        The kind of the change (such as "number" or "name") is the kind by which the two texts in
-        `pair` differ.
+        The two texts in `pair` differ in one word of some kind (such as "number" or "name"). The
+        changed word is of the same kind.
 
         Raises:
             TypeError: if `domain` is not an instance of `Texts`.

@@ -107,8 +107,8 @@ class Plan(Result, word="dpcore.plan/1"):
                 number of canaries changes in proportion to the number of guesses.
 
         Returns:
-            The probability. If the audit can have more than 2048 different counts, the result is
-            too small by less than .0005.
+            The probability. If the count of the event can have more than 2048 different values, the
+            result is an approximation. It is below the exact value by less than .0005.
 
         Raises:
             TypeError: if `size` is not a number.

@@ -140,7 +140,7 @@ def hash_prefixes(outputs: npt.NDArray[Any] | Batch, needed: float, pilot: bool)
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
-        needed: least number of hashed outputs for which equal hashes cannot be due to chance.
+        needed: number of outputs to hash. With fewer, two blocks could have equal hashes by chance.
             Further outputs are not hashed.
         pilot: True to count pairs of equal outputs, too. This is done in the first draws of an
             audit.

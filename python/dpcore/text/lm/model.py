@@ -355,7 +355,7 @@ class NextWordModel(FitPlan):
         """Save the model to a folder, as config.json and safetensors files.
 
         The files contain no training texts and no hashes of training texts. For a private model,
-        the files also contain no seed and no numbers that are computed from texts without noise.
+        the files also contain no seed and no numbers that are computed without noise from texts.
 
         Args:
             folder: folder for the files. It is created if it is missing.
@@ -411,7 +411,7 @@ class NextWordModel(FitPlan):
     def to_dict(self) -> dict[str, Any]:
         """Return the settings and results of this model as a dictionary, without words and weights.
 
-        For a private model, numbers that are computed from texts without noise are None.
+        For a private model, numbers that are computed without noise from the texts are None.
         """
         plain = {name: encode_value(value) for name, value in list_shown_fields(self)}
         return plain | dict.fromkeys(_EXACT_FIGURES if self.is_private else ())

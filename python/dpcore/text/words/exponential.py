@@ -459,10 +459,10 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
 
     Args:
         kind: class of the mechanism. For `SanText` and `TEM`, the mechanism has exactly the given
-            loss. For `MetricLaplace` and `Vickrey`, an upper bound on the loss equals the given
-            loss. The bound is epsilon times the largest distance between two words. If the vectors
-            are one-dimensional, the result also contains the exact loss of `MetricLaplace` or
-            `Vickrey`. This loss may be below the given value.
+            loss. For `MetricLaplace` and `Vickrey`, an upper bound on the loss of the mechanism has
+            the given value. The bound is epsilon times the largest distance between two words. If
+            the vectors are one-dimensional, the result also contains the exact loss of
+            `MetricLaplace` or `Vickrey`. This loss may be below the given value.
         vectors: the words and their vectors.
         loss: largest privacy loss between any two words, in nats, above 0.
         **settings: further arguments of the class, such as `beta` of `TEM`.
