@@ -60,7 +60,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "example_extensions": {".py"},
     "subsection_order": [f"../examples/{group}" for group in site_pictures.GROUPS],
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "site_pictures.ScriptOrder",
     "image_scrapers": ("site_pictures.save_figures",),
     "remove_config_comments": True,
     "show_memory": False,

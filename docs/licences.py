@@ -46,10 +46,10 @@ Some of them are used only on some operating systems.
 
 ## Packages that an extra installs
 
-An *extra* is an optional group of packages, such as `text` in `pip install dpcore[text]`. The last
-column names the extras that list the package. If this column is empty, another package of the table
-needs the package. The packages of CUDA, the GPU software of NVIDIA, are installed together with
-torch on Linux. Most of them have a licence of NVIDIA.
+An *extra* is an optional group of packages, such as `text` in `pip install 'dpcore[text]'`. The
+last column names the extras that list the package. If this column is empty, another package of the
+table needs the package. The packages of CUDA, the GPU software of NVIDIA, are installed together
+with torch on Linux. Most of them have a licence of NVIDIA.
 
 {optional}
 """

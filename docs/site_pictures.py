@@ -7,10 +7,13 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GROUPS", "draw_small", "replace_thumbnails", "save_figures"]
+__all__ = ["GROUPS", "ScriptOrder", "draw_small", "replace_thumbnails", "save_figures"]
 
 GROUPS = ("code", "files", "training", "texts", "explain")
 """Folders of examples/, in the order of the gallery."""
+
+_FIRST_SCRIPT = "plot_first_audit.py"
+"""Script with which its group begins."""
 
 _SIZE = (4.0, 2.8)
 """Width and height of a thumbnail, in inches at 100 dots per inch: what the gallery shows."""
@@ -23,6 +26,18 @@ _MAX_LEGEND_LINES = 3
 
 _MAX_LABEL_LETTERS = 28
 """Length at which the label of an axis is broken into lines."""
+
+
+class ScriptOrder:
+    """Order of the scripts in a group of the gallery: by title, after the first audit."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+
+    def __call__(self, name: str) -> tuple[bool, str]:
+        """Return the sort key of a script. The line above the first ===== is its title."""
+        text = (self.folder / name).read_text("utf-8")
+        return name != _FIRST_SCRIPT, text.split("\n===", 1)[0].rsplit("\n", 1)[1]
 
 
 def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
