@@ -38,9 +38,9 @@ def test_few_directions_of_public_texts_keep_what_noise_on_all_columns_hides():
 @pytest.mark.sweep
 def test_losses_are_within_the_claim_and_no_certificate_exceeds_them():
     for cell in run().cells:
-        assert cell.figure("worst_loss") <= cell.release.epsilon * (1.0 + 1e-6)
+        assert cell.metric("worst_loss") <= cell.release.epsilon * (1.0 + 1e-6)
         for name in experiment.SHARES:
-            assert not cell.certified(name) > cell.figure("worst_loss")
+            assert not cell.certified(name) > cell.metric("worst_loss")
 
 
 @pytest.mark.sweep

@@ -57,7 +57,7 @@ def test_rounding_stands_apart(result):
     rows = {(row.layer, row.dtype): row for row in result.rows}
     assert rows["LaplaceNoise", "float32"].rounding == (0.0,)
     assert rows["LaplaceNoise", "float64"].rounding[0] > 3.0
-    assert not rows["LaplaceNoise", "float64"].caught
+    assert not rows["LaplaceNoise", "float64"].fault_found
     assert rows["torch's Laplace", "float32"].rounding[0] > 3.0
 
 

@@ -350,7 +350,7 @@ def _format_task_table(result: Result, several_encoders: bool) -> str:
         Column("largest pair", "first.loss", _format_infinite_epsilon),
         Column("main", lambda row: _format_mean(row.over("main"), seeds)),
         Column("unseen", lambda row: _format_mean(row.over("main_unseen"), seeds)),
-        Column("refitted", "first.refitted", ".3f"),
+        Column("refitted", "first.refit_accuracy", ".3f"),
         Column(f"gap of {first}", "first.group.gap", _format_gap_with_interval),
     ]
     return (
