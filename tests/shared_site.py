@@ -8,6 +8,7 @@ import importlib
 import io
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +97,8 @@ def run_code(block: Block, names: dict[str, Any], place: str) -> None:
         Path(file[1]).write_text(block.text, "utf-8")
         # A folder that was listed in the same tick of its clock would hide the new file.
         importlib.invalidate_caches()
+        # Commands that follow are processes of their own for a reader, and read the file anew.
+        sys.modules.pop(Path(file[1]).stem, None)
         return
     code = compile("\n" * block.line + block.text, place, "exec")
     with contextlib.redirect_stdout(io.StringIO()):
