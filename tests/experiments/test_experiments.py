@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import matplotlib
 import pytest
@@ -147,6 +149,21 @@ def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     # Those that take long are not run a third time.
     if "quick" not in PARTS.get(name, {}):
         assert table(name, result) != table(name, run_experiment(name, **settings, seed=8))
+
+
+def test_a_path_of_a_column_names_attributes():
+    """A type checker does not read these strings, so that a rename can leave one behind."""
+    sources = Path(experiments.__file__).parents[1].rglob("*.py")
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source.read_text("utf-8")))]
+    names = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    fields = (node.target for node in nodes if isinstance(node, ast.AnnAssign))
+    names |= {field.id for field in fields if isinstance(field, ast.Name)}
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    columns = [call.args for call in calls if ast.unparse(call.func).endswith("Column")]
+    values = [args[1].value for args in columns if len(args) > 1 and hasattr(args[1], "value")]
+    paths = [value for value in values if isinstance(value, str)]
+    assert len(paths) > 50
+    assert [path for path in paths if not {*path.split(".")} <= names] == []
 
 
 def test_same_bytes_again(tmp_path):

@@ -319,9 +319,9 @@ class NoiseSource(Shown):
         """Describe the call and its randomness on one line."""
         of = " and ".join(self.draws) or "a generator or state of its own"
         kinds = {"dropout": "dropout in train mode", "train mode": "random in train mode only"}
-        what = kinds.get(self.kind, self.kind)
-        x = self.input
-        on = "no tensor" if x is None else f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}"
+        x, what = self.input, kinds.get(self.kind, self.kind)
+        dtype = str(getattr(x, "dtype", "")).removeprefix("torch.")
+        on = f"{tuple(x.shape)} {dtype}" if dtype else "no tensor"
         return f"{self.name}: {type(self.module).__name__}, {what} from {of}, on {on}"
 
     def __repr__(self) -> str:

@@ -382,13 +382,13 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """Columns, each of which is a linear function of a sum of gradients minus `origin`.
+    """Columns that are linear functions of a sum of gradients minus `origin`.
 
     Args:
         origin: sum of the gradients without noise and without one record, shape `(P,)`.
         line: sum of all gradients of the batch without noise, minus `origin`, shape `(P,)`.
         parts: for each tensor that has its own column, (first coordinate, last coordinate plus 1).
-        coordinates: indices of the coordinates each of which is a column.
+        coordinates: indices of the coordinates that are columns themselves.
         contrasts: pairs of coordinates. The difference of the two coordinates is a column.
     """
 

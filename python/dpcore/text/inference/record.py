@@ -385,8 +385,8 @@ def _format_inference_title(inference: Inference) -> str:
 def _describe_attacker(inference: Inference) -> str:
     name = f"{inference.attacker}, {inference.transform}"
     cut = "" if inference.threshold is None else f" with threshold {inference.threshold:.6g}"
-    tried, measure = len(inference.tried), _name_of_measure(inference.measure)
-    how = f"best of {tried} on validation by {measure}, evaluated once on test"
+    count, measure = len(inference.tried), _name_of_measure(inference.measure)
+    how = f"best of {count} on validation by {measure}, evaluated once on test"
     return f"{name}{cut}: {how}"
 
 

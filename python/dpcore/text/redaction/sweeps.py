@@ -344,8 +344,8 @@ def sweep(
     - 30 % of each set are used to test the chosen attacker.
 
     `sweep` converts each redacted text to a vector with 50 entries by TF-IDF weights and a
-    truncated SVD. The weights and the SVD are fitted on the redacted public texts, or on the
-    redacted texts of the first part if there are no public texts. From the texts of the other three
+    truncated SVD. The weights and the SVD are fitted on the redacted public texts. Without
+    `public`, they are fitted on the redacted texts of the first part. From the texts of the other
     parts, `sweep` estimates divergences between the vectors of the two sets.
 
     Args:

@@ -645,7 +645,7 @@ def _measure_loss_and_speed(
     else:
         # Words at equal steps over the whole vocabulary.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
-    kept, _, support = kept_shares_limits_supports(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
+    shares, _, sizes = kept_shares_limits_supports(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
     inputs = rng.integers(0, size, _N_TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()
@@ -659,8 +659,8 @@ def _measure_loss_and_speed(
         ratio=None if table is None else table.epsilon / mechanism.claim,
         infinite_share=0.0 if table is None else table.infinite_share,
         delta=table.delta(mechanism.claim) if table is not None and table.refuted else 0.0,
-        kept=float(kept.mean()),
-        support=float(np.median(support)),
+        kept=float(shares.mean()),
+        support=float(np.median(sizes)),
         is_counted=table is None,
         words_per_second=_N_TIMED_WORDS / seconds,
     )

@@ -271,12 +271,12 @@ def report_word_losses_of_text(
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
     seed = None if is_exact else to_seed(rng)
-    kept, ends, support = kept_shares_limits_supports(mechanism, inputs, draws, seed)
+    shares, intervals, sizes = kept_shares_limits_supports(mechanism, inputs, draws, seed)
     losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
-        kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
+        shares[inputs == size] = intervals[inputs == size] = sizes[inputs == size] = 1
     reports = []
-    columns = (column.tolist() for column in (inputs, kept, ends, support, losses))
+    columns = (column.tolist() for column in (inputs, shares, intervals, sizes, losses))
     for number, share, both, outputs, loss in zip(*columns, strict=True):
         word = mechanism.words[number] if number < size else "<unknown>"
         reports.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
